@@ -44,6 +44,7 @@
 //	doctor        checks that return findings
 //	demo          the home and the config of gatewaytui --demo
 //	config        the config file
+//	fence         the verdict on a shell command: allowed, ask or never
 //	logs          where log lines go
 //	filter        the language in which rows are picked
 //	term          untrusted text on its way to a terminal or a log

@@ -64,6 +64,9 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 		{"a log level", "--log-level |", []string{"debug", "info", "warn", "error"}, asListed},
 		{"a log format", "--log-format |", []string{"auto", "text", "json"}, asListed},
 		{"an output", "sessions -o |", []string{"wide", "json"}, asListed},
+		{"an environment", "approvals check --environment |", []string{"local", "partial", "sandbox", "container"}, asListed},
+		{"an agent of the config", "approvals check --agent d|", []string{"default"}, nothing},
+		{"a command is the person's own", "approvals check |", nil, nothing},
 		{"a number", "sessions --limit |", nil, nothing},
 		{"a column of a filter", "sessions --filter s|", []string{"session:", "state:"}, ":6"}, // no space follows
 		{"a value of a column", "sessions --filter state:r|", []string{"state:running"}, nothing},

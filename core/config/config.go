@@ -17,21 +17,22 @@ import (
 // A field's toml tag is its key, and its default tag its default as an environment variable would set it; without one that is
 // the zero value. Its doc tag is its explanation for an operator.
 type Config struct {
-	Model    Model                  `toml:"model" doc:"The language model that agents call. It has the name default."`
-	Models   map[string]*Model      `toml:"models" doc:"Further models, each with a name of your choice. [models.default] stands for [model]: only one of the two may be there."`
-	Agent    Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
-	Agents   map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first five keys of [agent]; none may be in both."`
-	Routes   []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
-	Context  Context                `toml:"context" doc:"How a conversation is made to fit the context of its model. Nothing is deleted: what is replaced stays in the store."`
-	Session  Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
-	Tools    Tools                  `toml:"tools" doc:"What a model can call."`
-	Limits   Limits                 `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
-	Process  Process                `toml:"process" doc:"Subprocesses that tools start."`
-	Shutdown Shutdown               `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
-	Adapters Adapters               `toml:"adapters"`
-	Console  Console                `toml:"console" doc:"The screens."`
-	Log      Log                    `toml:"log" doc:"The log."`
-	Metrics  Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
+	Model     Model                  `toml:"model" doc:"The language model that agents call. It has the name default."`
+	Models    map[string]*Model      `toml:"models" doc:"Further models, each with a name of your choice. [models.default] stands for [model]: only one of the two may be there."`
+	Agent     Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
+	Agents    map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first five keys of [agent]; none may be in both."`
+	Routes    []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
+	Context   Context                `toml:"context" doc:"How a conversation is made to fit the context of its model. Nothing is deleted: what is replaced stays in the store."`
+	Session   Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
+	Tools     Tools                  `toml:"tools" doc:"What a model can call."`
+	Limits    Limits                 `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
+	Approvals Approvals              `toml:"approvals" doc:"Rules for the verdict on a command of a model. \"gatewaytui approvals check COMMAND\" prints the verdict; no command waits for it yet."`
+	Process   Process                `toml:"process" doc:"Subprocesses that tools start."`
+	Shutdown  Shutdown               `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
+	Adapters  Adapters               `toml:"adapters"`
+	Console   Console                `toml:"console" doc:"The screens."`
+	Log       Log                    `toml:"log" doc:"The log."`
+	Metrics   Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 
 	Transcription Transcription `toml:"transcription" doc:"What hears voice messages. Without it they are saved, and the agent learns that it cannot hear them."`
 
@@ -173,6 +174,12 @@ type Limits struct {
 	BodyBytes      Size `toml:"body_bytes" default:"64MiB" doc:"bytes of API request bodies under way at once, over all requests; beyond it a request waits up to 5s and is then refused"`
 
 	ControlConnections int `toml:"control_connections" default:"128" doc:"connections of the control socket at once, at most a quarter of the descriptors (ulimit -n); one process gets a quarter of them, and the last 8 are for callers that are not tools and have no other"`
+}
+
+// Approvals is [approvals]. A rule is a program, its subcommands and patterns of paths (fence.ParseRule).
+type Approvals struct {
+	Never []string `toml:"never" default:"" doc:"commands that never run, in addition to those that ruin a machine or betray its secrets: [\"git push\", \"rm /srv/**\"]. A rule is a program, its subcommands, and patterns of paths; /** at the end is all below"`
+	Allow []string `toml:"allow" default:"" doc:"commands that run without a question in the work folder: [\"go test\", \"make\"]. A command that leads out of the work folder, or names another program to run, is a question all the same"`
 }
 
 // Values of process.survivors.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/fence"
 	"gatewaytui/core/text"
 )
 
@@ -66,6 +67,8 @@ var rules = []rule{
 
 	{[]string{"tools.enabled"}, enabledTools},
 	{[]string{"tools.may_stop"}, mayStop},
+	{[]string{"approvals.never"}, func(c *Config) string { return approvalRules(c.Approvals.Never, fence.ParseRule) }},
+	{[]string{"approvals.allow"}, func(c *Config) string { return approvalRules(c.Approvals.Allow, fence.ParseAllowRule) }},
 	mustBe("tools.workdir", "an absolute path, or empty", func(dir string) bool { return dir == "" || filepath.IsAbs(dir) }),
 	positive("tools.timeout"),
 	within("tools.output_limit", 1, 1<<30),

@@ -72,47 +72,58 @@ func (a *analysis) simple(s *scope, words []field, all ...found) {
 		return
 	}
 	name, args := path.Base(words[0].text), words[1:]
-	known := words[0].exact()
-	if !known {
-		all = append(all, found{opaque, "the program is known only when it runs: " + shown(words[:1])})
-		if words[0].trust == unknown && words[0].text == "" && len(args) > 0 {
-			a.suffixes(s, words)
-		}
-	}
-	if dir := path.Dir(words[0].text); strings.Contains(words[0].text, "/") && !trusted[dir] {
-		all = append(all, found{plain, "it runs the file " + words[0].text})
-		known = false
-	}
+	known, unnamed := a.named(s, words)
+	all = append(all, unnamed...)
 	all = append(all, a.fence.forbidden(s, name, words)...)
 	all = append(all, ruin(s, name, args)...)
 	all = append(all, s.betrayals(name, args)...)
 
-	if handled, more := a.unfold(s, name, args, known); handled {
+	if handled, more := a.unfold(s, name, args); handled {
 		if all = append(all, more...); len(all) > 0 {
 			a.row(s, shown(words), all...)
 		}
 		return
 	}
-	switch {
-	case known && s.functions[words[0].text] && harmless[name].args == other:
-		// The body was judged where it stands.
-	case known && a.fence.permitted(s, name, args):
-	default:
-		more := a.options(s, name, args)
-		if len(more) == 0 && known && !slices.ContainsFunc(all, func(f found) bool { return f.class >= host }) {
-			more = s.harmful(name, args)
-		}
-		all = append(all, more...)
-		if len(more) > 0 || !known {
+	called := known && s.functions[words[0].text] && !s.known.wild && harmless[name].args == other // its body was judged where it stands
+	if !called && !(known && a.fence.permitted(s, name, args)) {
+		all = a.unlisted(s, words, known, all)
+	}
+	a.row(s, shown(words), all...)
+	switch name {
+	case "cd", "pushd":
+		s.move(args)
+	case "popd":
+		s.folders = nil
+	}
+}
+
+// named says what speaks against the first word as the name of a program of the system; known: it is one.
+func (a *analysis) named(s *scope, words []field) (known bool, all []found) {
+	first := words[0]
+	if known = first.exact(); !known {
+		all = append(all, found{opaque, "the program is known only when it runs: " + shown(words[:1])})
+		if first.trust == unknown && first.text == "" && len(words) > 1 {
 			a.suffixes(s, words)
 		}
 	}
-	a.row(s, shown(words), all...)
-	if name == "cd" || name == "pushd" {
-		s.move(args)
-	} else if name == "popd" {
-		s.folders = nil
+	if strings.Contains(first.text, "/") && !trusted[path.Dir(first.text)] {
+		all = append(all, found{plain, "it runs the file " + first.text})
+		known = false
 	}
+	return known, all
+}
+
+// unlisted adds to all what speaks against a command that no rule of the config allows.
+func (a *analysis) unlisted(s *scope, words []field, known bool, all []found) []found {
+	name, args := path.Base(words[0].text), words[1:]
+	more := a.options(s, name, args)
+	if len(more) == 0 && known && !slices.ContainsFunc(all, func(f found) bool { return f.class >= host }) {
+		more = s.harmful(name, args)
+	}
+	if len(more) > 0 || !known {
+		a.suffixes(s, words)
+	}
+	return append(all, more...)
 }
 
 // suffixes looks for a command that is never run among the last words of one that is not known: a wrapper that no list has.

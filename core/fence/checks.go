@@ -28,7 +28,7 @@ func printfTarget(_ *scope, args []field) string {
 // plainNames accepts names of variables and nothing else.
 func plainNames(_ *scope, args []field) string {
 	for _, f := range args {
-		if !f.exact() || !onlyName.MatchString(f.text) && f.text != "-v" && f.text != "-f" || steers(f.text) != "" {
+		if !f.exact() || !onlyName.MatchString(f.text) && f.text != "-v" || steers(f.text) != "" {
 			return "it changes a variable or a function that programs depend on: " + shown([]field{f})
 		}
 	}

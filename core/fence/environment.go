@@ -18,7 +18,7 @@ func Environments() []Environment { return []Environment{Local, Partial, Sandbox
 type class int
 
 const (
-	plain      class = iota // it does something, or may do something, that nobody called harmless
+	plain      class = iota // it does something, or may do something, that is not known as harmless
 	opaque                  // it cannot be read
 	host                    // it ruins or betrays something that only the host has
 	everywhere              // it ruins something that every environment shares with the host, or the config forbids it

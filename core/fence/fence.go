@@ -1,23 +1,24 @@
-// Package fence judges a shell command before it runs: allowed, ask or never (CONTRACT.md, 12).
+// Package fence judges a shell command before it runs: allowed, ask or never.
 //
 // A command is parsed as bash, and every simple command inside is found and judged: those in pipelines, substitutions,
-// functions and here-documents, and those behind bash -c, eval, sudo, env, xargs, find -exec and the like. A simple command is
-// allowed only if its program is on the list of harmless ones, each of its options is on the list of that program, and each
-// file that it reads is in the work folder or belongs to the system. Everything else is a question. A few commands are never
-// run, whoever agrees. The verdict on the whole is the worst one inside.
+// functions and here-documents, and those behind bash -c, eval, sudo, env, xargs, find -exec and the like. A simple command
+// is allowed if its program and each of its options are on a list of harmless ones. The files that it reads must be
+// in the work folder or belong to the system. Everything else is a question. A few commands never run, even if a person
+// agrees. The verdict on the whole is the worst one inside.
 //
-// What it promises: no input makes it panic, and its time is bounded by the length of the command, which is bounded itself.
-// What it cannot read (a variable as the name of a program, the output of a program that a shell runs, a text that does not
-// parse) is never allowed. No wrapping of a command is judged more kindly than the command.
+// What it promises: no input makes it panic. Its time and its memory are bounded, because the command and what is made
+// of it are. What it cannot read is never allowed: a variable as the name of a program, the output of a program that
+// a shell runs, a text that does not parse. No wrapping of a command is judged more kindly than the command.
 //
-// What it does not promise: it is a courtesy to the person who approves, and not a sandbox. It reads text and touches nothing,
-// so it knows no symbolic links, no program that was replaced in $PATH, no configuration that makes a harmless program run
-// another one, and no script that the command starts. Who must hold a hostile command runs it in an environment that is a
-// fence of its own (sandbox, container); there the kernel decides, and the verdict is milder (Environment).
+// What it does not promise: it is a courtesy to the person who approves, and not a sandbox. It reads text and touches
+// nothing. It does not see symbolic links, a program that was replaced in $PATH, settings that make a harmless program run
+// another one, or a script that the command starts. To hold a hostile command, run it in an environment that is a
+// fence of its own (sandbox, container). There the kernel decides, and the verdict is milder (Environment).
 //
-// Sources: the Bash Reference Manual 5.2 (3.1.2 Quoting, 3.2 Shell Commands, 3.5 Shell Expansions, 3.6 Redirections, 4 Shell
-// Builtin Commands, 6.5 Shell Arithmetic), POSIX.1-2024 XCU 2, the GNU manuals of coreutils, findutils, grep, sed, gawk and tar, and
-// the pages git(1), git-config(5), ssh(1), sudo(8), proc(5), man(1), ripgrep(1). mvdan.cc/sh/v3/syntax parses; its option to recover from errors is off.
+// Sources are the Bash Reference Manual 5.2: 3.1.2 Quoting, 3.2 Shell Commands, 3.5 Shell Expansions, 3.6 Redirections,
+// 4 Shell Builtin Commands, 6.5 Shell Arithmetic. POSIX.1-2024, XCU 2, is the source for sh -c. Options are those of the GNU
+// manuals of coreutils, findutils, grep, sed, gawk and tar. The rest is from git(1), git-config(5), ssh(1), sudo(8), proc(5),
+// man(1) and rg(1). The parser is mvdan.cc/sh/v3/syntax, with its option to recover from errors off.
 package fence
 
 import (
@@ -36,7 +37,7 @@ type Verdict string
 const (
 	Allowed Verdict = "allowed" // it runs
 	Ask     Verdict = "ask"     // a person decides
-	Never   Verdict = "never"   // it does not run, whoever agrees
+	Never   Verdict = "never"   // it does not run, even if a person agrees
 )
 
 // rank orders the verdicts.
@@ -51,14 +52,16 @@ func worst(a, b Verdict) Verdict {
 
 // Bounds on a command. What is beyond one of them is a question.
 const (
-	maxLength   = 64 << 10  // bytes of a command
-	maxTotal    = 192 << 10 // bytes of a command and of all texts inside that are shell again
-	maxNesting  = 100       // brackets within brackets
-	maxBrackets = 8000      // brackets
-	maxDepth    = 10        // shells within shells, and wrappers within wrappers
-	maxCommands = 500       // simple commands
-	maxReasons  = 20        // of the whole
-	maxShown    = 160       // bytes of a text in a reason
+	maxLength     = 64 << 10  // bytes of a command
+	maxTotal      = 192 << 10 // bytes of a command and of all texts inside that are shell again
+	maxNesting    = 100       // brackets within brackets
+	maxBrackets   = 8000      // brackets
+	maxDepth      = 10        // shells within shells, and wrappers within wrappers
+	maxCommands   = 500       // simple commands that differ
+	maxStatements = 1000      // statements of one text
+	maxNodes      = 12_000    // words, parts of words and statements of one text
+	maxReasons    = 20        // of the whole
+	maxShown      = 160       // bytes of a text in a reason
 )
 
 // Fence is what a verdict depends on besides the command.
@@ -196,6 +199,10 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	if file == nil || len(file.Stmts) == 0 {
 		return
 	}
+	if tooLarge(file) {
+		a.over = true
+		return
+	}
 	s.source, s.depth = text, s.depth+1
 	s.known = a.variables(s, file)
 	s.functions = map[string]bool{}
@@ -205,10 +212,23 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	a.statements(&s, file.Stmts)
 }
 
+// tooLarge reports whether a text has more statements or words than are analysed.
+func tooLarge(file *syntax.File) bool {
+	nodes, statements := 0, 0
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if _, is := n.(*syntax.Stmt); is {
+			statements++
+		}
+		nodes++
+		return nodes <= 2*maxNodes && statements <= maxStatements // a node is visited twice: at its begin and at its end
+	})
+	return nodes > 2*maxNodes || statements > maxStatements
+}
+
 // strange reports whether a character makes what is shown differ from what is run.
 func strange(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == 0x7f || r == 0xFFFD }
 
-// nested reports whether a text has so many brackets, or so many within each other, that nobody can read it. Quotes are not
+// nested reports whether a text has so many brackets, or so many within each other, that a person cannot read it. Quotes are not
 // looked at. The bound on their number keeps the parser's stack small.
 func nested(text string) bool {
 	depth, deepest, opened := 0, 0, 0

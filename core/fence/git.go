@@ -64,22 +64,18 @@ func gitWords(s *scope, args []field) string {
 	return gitRest(s, command, refused, rest)
 }
 
+// gitRest says what speaks against the words behind the command of git.
 func gitRest(s *scope, command, refused string, rest []field) string {
-	begin := "-"
-	if len(rest) > 0 {
-		begin = rest[0].text
-	}
-	if allowed, has := gitFirst[command]; has && !slices.Contains(strings.Fields(allowed), begin) {
-		return "git " + command + " " + strings.TrimSuffix(begin, "-") + " is not on the list of harmless commands"
+	if wrong := gitBegins(command, rest); wrong != "" {
+		return wrong
 	}
 	lists := command != "branch" && command != "tag" && command != "symbolic-ref" && command != "config"
 	over := false
 	for i, f := range rest {
-		if f.trust != exact && !over && !f.solid || f.trust != exact && strings.HasPrefix(f.text, "-") || f.trust == unknown && f.text == "" && !over {
-			return "a word that is known only when it runs may be an option of git " + command + ": " + shown([]field{f})
-		}
 		option, _, _ := strings.Cut(f.text, "=")
 		switch {
+		case !over && gitMayBeOption(f) || f.trust != exact && strings.HasPrefix(f.text, "-"):
+			return "a word that is known only when it runs may be an option of git " + command + ": " + shown([]field{f})
 		case over:
 		case f.text == "--":
 			over = true
@@ -91,12 +87,38 @@ func gitRest(s *scope, command, refused string, rest []field) string {
 		case command == "config" && i > 1 || !lists:
 			return "git " + command + " " + f.text + " changes the repository"
 		}
-		if !strings.HasPrefix(f.text, "-") && (strings.HasPrefix(f.text, "/") || strings.HasPrefix(f.text, "..")) {
-			for _, p := range s.paths(f.text) {
-				if !under(p, s.fence.Work) {
-					return "git " + command + " looks at " + p + ", which is outside the work folder"
-				}
-			}
+		if wrong := gitOutside(s, command, f.text); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// gitBegins says what speaks against the first word behind a command that also changes something.
+func gitBegins(command string, rest []field) string {
+	begin := "-"
+	if len(rest) > 0 {
+		begin = rest[0].text
+	}
+	if allowed, has := gitFirst[command]; has && !slices.Contains(strings.Fields(allowed), begin) {
+		return "git " + command + " " + strings.TrimSuffix(begin, "-") + " is not on the list of harmless commands"
+	}
+	return ""
+}
+
+// gitMayBeOption reports whether a word may turn out to be an option.
+func gitMayBeOption(f field) bool {
+	return f.trust != exact && (!f.solid || f.trust == unknown && f.text == "")
+}
+
+// gitOutside says whether a word of git leads out of the work folder.
+func gitOutside(s *scope, command, text string) string {
+	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "..") {
+		return ""
+	}
+	for _, p := range s.paths(text) {
+		if !under(p, s.fence.Work) {
+			return "git " + command + " looks at " + p + ", which is outside the work folder"
 		}
 	}
 	return ""

@@ -72,35 +72,48 @@ func (s *scope) split(name string, p program, args []field) (words []field, deep
 			all = append(all, found{opaque, "an option of " + name + " is known only when it runs: " + shown([]field{f})})
 		case f.text == "--":
 			over = true
-		case strings.HasPrefix(f.text, "--"):
-			option, _, given := strings.Cut(f.text[2:], "=")
-			listed := strings.Fields(p.long)
-			switch takes := slices.Contains(listed, option+"="); {
-			case takes && !given:
-				i++
-			case !takes && !slices.Contains(listed, option) && option != "help" && option != "version":
-				all = append(all, found{plain, "the option --" + option + " of " + name + " is not on the list of harmless ones"})
-			}
-			deep = deep || option == "recursive" || option == "dereference-recursive"
 		default:
-			deep = deep || strings.ContainsAny(f.text, "rR")
-			letters := f.text[1:]
-			for k := range len(letters) {
-				c := letters[k : k+1]
-				if strings.Contains(p.valued, c) {
-					if k == len(letters)-1 {
-						i++
-					}
-					break
-				}
-				if !strings.Contains(p.short, c) {
-					all = append(all, found{plain, "the option -" + c + " of " + name + " is not on the list of harmless ones"})
-					break
-				}
+			recursive, more, wrong := p.option(f.text)
+			if wrong != "" {
+				all = append(all, found{plain, "the option " + wrong + " of " + name + " is not on the list of harmless ones"})
 			}
+			deep = deep || recursive
+			i += more
 		}
 	}
 	return words, deep, all
+}
+
+// option reads one word of options: whether the program then reads folders, how many further words belong to it, and
+// the option that is not listed.
+func (p program) option(word string) (deep bool, more int, wrong string) {
+	if strings.HasPrefix(word, "--") {
+		option, _, given := strings.Cut(word[2:], "=")
+		listed := strings.Fields(p.long)
+		takes := slices.Contains(listed, option+"=")
+		if takes && !given {
+			more = 1
+		}
+		if !takes && !slices.Contains(listed, option) && option != "help" && option != "version" {
+			wrong = "--" + option
+		}
+		return option == "recursive" || option == "dereference-recursive", more, wrong
+	}
+	letters := word[1:]
+	for k := range len(letters) {
+		c := letters[k : k+1]
+		if strings.Contains(p.valued, c) {
+			if k == len(letters)-1 {
+				more = 1
+			}
+			break
+		}
+		if !strings.Contains(p.short, c) {
+			wrong = "-" + c
+			break
+		}
+	}
+	return strings.ContainsAny(word, "rR"), more, wrong
 }
 
 // mayBeOption reports whether a word may turn out to begin with a dash.

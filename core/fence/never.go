@@ -11,52 +11,83 @@ var grave = set("rm dd shred wipefs blkdiscard chmod chown find mv sudo env bash
 // systemFolders are those without which the machine does not work, or which hold what people made.
 var systemFolders = set("/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /var /usr/bin /usr/lib /usr/lib64 /usr/local /usr/sbin /usr/share /var/lib /var/log /Users /System /Library /Applications")
 
-// ruin says which of the rules that nobody lifts a command breaks. Names of options and files count as far as they are known.
+// ruin says which of the rules without an exception a command breaks. Names of options and files count as far as they are
+// known.
 func ruin(s *scope, name string, args []field) []found {
 	switch {
-	case name == "rm" && has(args, "rR", "recursive"):
+	case strings.HasPrefix(name, "mkfs") || destroyers[name]:
+		return s.disks(operands(args), name+" overwrites ")
+	case stoppers[name]:
+		if !has(args, "c", "help", "version", "show") {
+			return []found{{host, name + " stops the machine"}}
+		}
+	}
+	if rule := ruins[name]; rule != nil {
+		return rule(s, name, args)
+	}
+	return nil
+}
+
+// ruins are the rules by program.
+var ruins = map[string]func(s *scope, name string, args []field) []found{
+	"rm": func(s *scope, _ string, args []field) []found {
+		if !has(args, "rR", "recursive") {
+			return nil
+		}
 		return s.roots(operands(args), "it deletes ")
-	case name == "mv":
-		if all := operands(args); len(all) > 1 {
-			return s.roots(all[:len(all)-1], "it moves away ")
-		}
-	case name == "chmod" || name == "chown" || name == "chgrp":
-		if all := operands(args); has(args, "R", "recursive") && len(all) > 1 {
-			return milder(s.roots(all[1:], "it changes who may use all of "))
-		}
-	case name == "find":
-		return s.emptied(args)
-	case name == "dd":
+	},
+	"mv": func(s *scope, _ string, args []field) []found {
+		all := operands(args)
+		return s.roots(all[:max(0, len(all)-1)], "it moves away ")
+	},
+	"chmod": everyPermission, "chown": everyPermission, "chgrp": everyPermission,
+	"find": func(s *scope, _ string, args []field) []found { return s.emptied(args) },
+	"dd": func(s *scope, _ string, args []field) []found {
 		for _, f := range args {
 			if target, is := strings.CutPrefix(f.text, "of="); is {
 				return s.disks([]field{{text: target, trust: f.trust}}, "it writes to ")
 			}
 		}
-	case strings.HasPrefix(name, "mkfs") || destroyers[name]:
-		return s.disks(operands(args), name+" overwrites ")
-	case name == "tee" || name == "truncate":
-		return s.disks(operands(args), "it writes to ")
-	case name == "cp" || name == "install":
-		if all := operands(args); len(all) > 1 {
-			return s.disks(all[len(all)-1:], "it writes to ")
-		}
-	case name == "shutdown" || name == "reboot" || name == "halt" || name == "poweroff":
-		if !has(args, "c", "help", "version", "show") {
-			return []found{{host, name + " stops the machine"}}
-		}
-	case name == "init" || name == "telinit":
-		if all := operands(args); len(all) == 1 && strings.Contains("016sS", all[0].text) && all[0].text != "" {
-			return []found{{host, name + " " + all[0].text + " stops the machine"}}
-		}
-	case name == "systemctl" || name == "loginctl":
-		for _, f := range operands(args) {
-			if strings.Contains(" poweroff reboot halt kexec soft-reboot suspend hibernate hybrid-sleep emergency rescue ", " "+f.text+" ") {
-				return []found{{host, name + " " + f.text + " stops the machine"}}
-			}
-			break
-		}
-	case name == "kill":
-		return everybody(args)
+		return nil
+	},
+	"tee": everyDisk, "truncate": everyDisk, "cp": lastDisk, "install": lastDisk,
+	"init": runlevel, "telinit": runlevel, "systemctl": stopsBySystemd, "loginctl": stopsBySystemd,
+	"kill": func(_ *scope, _ string, args []field) []found { return signalsAll(args) },
+}
+
+// stoppers stop the machine; powers are the words with which systemctl does.
+var (
+	stoppers = set("shutdown reboot halt poweroff")
+	powers   = set("poweroff reboot halt kexec soft-reboot suspend hibernate hybrid-sleep emergency rescue")
+)
+
+func everyPermission(s *scope, _ string, args []field) []found {
+	all := operands(args)
+	if !has(args, "R", "recursive") || len(all) < 2 {
+		return nil
+	}
+	return milder(s.roots(all[1:], "it changes who may use all of "))
+}
+
+func everyDisk(s *scope, _ string, args []field) []found {
+	return s.disks(operands(args), "it writes to ")
+}
+
+func lastDisk(s *scope, _ string, args []field) []found {
+	all := operands(args)
+	return s.disks(all[max(0, len(all)-1):], "it writes to ")
+}
+
+func runlevel(_ *scope, name string, args []field) []found {
+	if all := operands(args); len(all) == 1 && len(all[0].text) == 1 && strings.Contains("016sS", all[0].text) {
+		return []found{{host, name + " " + all[0].text + " stops the machine"}}
+	}
+	return nil
+}
+
+func stopsBySystemd(_ *scope, name string, args []field) []found {
+	if all := operands(args); len(all) > 0 && powers[all[0].text] {
+		return []found{{host, name + " " + all[0].text + " stops the machine"}}
 	}
 	return nil
 }
@@ -114,34 +145,49 @@ func (s *scope) roots(words []field, what string) []found {
 			continue
 		}
 		for _, p := range s.paths(f.text) {
-			all := p
-			for f.glob && p != "/" && strings.Trim(path.Base(p), "*?.[]!^") == "" {
-				p = path.Dir(p)
-			}
-			_, home := s.fence.inHome(p)
-			if f.glob {
-				for folder := range systemFolders {
-					if aims(p, folder) {
-						p = folder
-					}
-				}
-			}
-			switch {
-			case systemFolders[p]:
-				return []found{{everywhere, what + all + ", a folder of the system"}}
-			case home && path.Dir(p) == "/home" || p == s.fence.Home || path.Dir(p) == "/Users":
-				return []found{{everywhere, what + all + ", a home folder"}}
-			case p != s.fence.Work && under(s.fence.Work, p):
-				return []found{{everywhere, what + all + ", which holds the work folder"}}
-			}
-			for _, own := range s.fence.Own {
-				if own != "" && under(own, p) && !under(p, s.fence.Work) {
-					return []found{{host, what + all + ", which holds files of the gateway"}}
-				}
+			if why, c := s.fence.root(s.fence.meant(p, f.glob)); why != "" {
+				return []found{{c, what + p + ", " + why}}
 			}
 		}
 	}
 	return nil
+}
+
+// meant is the folder that a pattern stands for, if it stands for all in a folder or for a folder of the system.
+func (f *Fence) meant(p string, glob bool) string {
+	if !glob {
+		return p
+	}
+	for p != "/" && strings.Trim(path.Base(p), "*?.[]!^") == "" {
+		p = path.Dir(p)
+	}
+	for folder := range systemFolders {
+		if aims(p, folder) {
+			return folder
+		}
+	}
+	return p
+}
+
+// root says why everything depends on a folder; empty: it does not.
+func (f *Fence) root(p string) (why string, c class) {
+	_, home := f.inHome(p)
+	switch {
+	case systemFolders[p]:
+		return "a folder of the system", everywhere
+	case home && path.Dir(p) == "/home" || p == f.Home || path.Dir(p) == "/Users":
+		return "a home folder", everywhere
+	case p != f.Work && under(f.Work, p):
+		return "which holds the work folder", everywhere
+	case under(p, f.Work):
+		return "", plain
+	}
+	for _, own := range f.Own {
+		if own != "" && under(own, p) {
+			return "which holds files of the gateway", host
+		}
+	}
+	return "", plain
 }
 
 // disks says which of the words are disks.
@@ -189,8 +235,8 @@ func (s *scope) emptied(args []field) []found {
 	return s.roots(startsOf(args), "it deletes all below ")
 }
 
-// everybody says whether kill ends all processes, or the first one.
-func everybody(args []field) []found {
+// signalsAll says whether kill ends all processes, or the first one.
+func signalsAll(args []field) []found {
 	for i, f := range args {
 		switch {
 		case f.text == "-1" && (i > 0 || len(args) == 1) && (i == 0 || args[i-1].text != "-s"):

@@ -150,9 +150,54 @@ func (a *analysis) script1(s *scope, program string) {
 // gitPrograms are the ends of keys of git whose values are commands, or the names of files that hold some.
 var gitPrograms = []string{"pager", "editor", "sshcommand", "command", "cmd", "driver", "textconv", "program", "helper", "askpass", "fsmonitor", "hookspath", "path", "clean", "smudge", "process", "external", "gitproxy", "uploadpack", "receivepack", "browser", "tool", "attributesfile", "excludesfile", "worktree"}
 
+// gitCommands are options of git's commands that run a program, by the command.
+var gitCommands = map[string]map[string]bool{
+	"rebase": set("--exec -x"), "difftool": set("--extcmd -x"), "grep": set("--open-files-in-pager"), "clone": set("--upload-pack -u"), "fetch": set("--upload-pack"), "pull": set("--upload-pack"), "ls-remote": set("--upload-pack --exec"), "push": set("--receive-pack --exec"),
+	"filter-branch": set("--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter --tag-name-filter"), "archive": set("--exec"), "am": set("--exec"),
+}
+
 // gitOptions says which words make git run another program.
 func (a *analysis) gitOptions(s *scope, args []field) (all []found) {
-	command := ""
+	for i := 0; i < len(args); i++ {
+		option, value, given := strings.Cut(args[i].text, "=")
+		if !strings.HasPrefix(option, "-") {
+			return append(all, a.gitCommand(s, option, args[i+1:])...)
+		}
+		switch option {
+		case "-c", "--config-env":
+			if !given {
+				value = text1(args[i:])
+				i++
+			}
+			all = append(all, a.gitSetting(s, value))
+		case "-C":
+			i++
+		case "--exec-path", "--git-dir", "--work-tree":
+			all = append(all, found{plain, "git " + option + " takes programs or settings from elsewhere"})
+			if !given {
+				i++
+			}
+		}
+	}
+	return all
+}
+
+// gitSetting says what git -c KEY=VALUE does.
+func (a *analysis) gitSetting(s *scope, setting string) found {
+	key, value, _ := strings.Cut(setting, "=")
+	a.tryText(s.in("git -c"), commandIn(value))
+	if strings.HasPrefix(value, "!") || gitProgram(key) {
+		return found{plain, "git -c " + key + " runs a program: " + value}
+	}
+	return found{plain, "git -c " + key + " changes what git does"}
+}
+
+// gitCommand says which words behind a command of git make it run a program.
+func (a *analysis) gitCommand(s *scope, command string, args []field) (all []found) {
+	if len(args) > 1 && (command == "bisect" && args[0].text == "run" || command == "submodule" && args[0].text == "foreach") {
+		a.joined(s.in("git "+command+" "+args[0].text), args[1:])
+		all = append(all, found{plain, "git " + command + " " + args[0].text + " runs a command"})
+	}
 	for i, f := range args {
 		next := text1(args[i:])
 		option, value, given := strings.Cut(f.text, "=")
@@ -160,23 +205,10 @@ func (a *analysis) gitOptions(s *scope, args []field) (all []found) {
 			value = next
 		}
 		switch {
-		case command == "" && (option == "-c" || option == "--config-env"):
-			key, set, _ := strings.Cut(next, "=")
-			if given {
-				key = value
-			}
-			a.tryText(s.in("git -c"), commandIn(set))
-			if strings.HasPrefix(set, "!") || strings.HasPrefix(key, "alias.") || gitProgram(key) {
-				all = append(all, found{plain, "git -c " + key + " runs a program: " + set})
-			} else {
-				all = append(all, found{plain, "git -c " + key + " changes what git does"})
-			}
-		case command == "" && (option == "--exec-path" && given || option == "--git-dir" || option == "--work-tree"):
-			all = append(all, found{plain, "git " + option + " takes programs or settings from elsewhere"})
-		case slices.Contains([]string{"--exec", "-x", "--upload-pack", "--receive-pack", "--extcmd", "--open-files-in-pager", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--commit-filter", "-u"}, option) && command != "" && !(option == "-u" && command != "clone" && command != "fetch") && !(option == "-x" && command != "rebase" && command != "difftool"):
+		case gitCommands[command][option]:
 			a.tryText(s.in("git "+option), value)
 			all = append(all, found{plain, "git " + command + " " + option + " runs a program: " + value})
-		case strings.HasPrefix(f.text, "-O") && command == "grep":
+		case command == "grep" && strings.HasPrefix(f.text, "-O"):
 			all = append(all, found{plain, "git grep -O runs a program: " + f.text[2:]})
 		case strings.HasPrefix(f.text, "ext::"):
 			a.tryText(s.in("git ext::"), f.text[len("ext::"):])
@@ -185,12 +217,6 @@ func (a *analysis) gitOptions(s *scope, args []field) (all []found) {
 			a.tryText(s.in("git config"), commandIn(next))
 			if next != "" && !strings.HasPrefix(next, "-") {
 				all = append(all, found{plain, "git config " + f.text + " sets a program that git runs: " + next})
-			}
-		case command == "" && !strings.HasPrefix(f.text, "-") && (i == 0 || args[i-1].text != "-C" && args[i-1].text != "-c"):
-			command = f.text
-			if rest := args[i+1:]; (command == "bisect" || command == "submodule") && len(rest) > 1 && (rest[0].text == "run" || rest[0].text == "foreach") {
-				a.joined(s.in("git "+command+" "+rest[0].text), rest[1:])
-				all = append(all, found{plain, "git " + command + " " + rest[0].text + " runs a command"})
 			}
 		}
 	}

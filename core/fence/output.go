@@ -46,6 +46,9 @@ func (s *scope) outputOf(st *syntax.Stmt) (string, bool) {
 			return "", false
 		}
 		text, known := s.outputOf(c.X)
+		if len(text) > maxText {
+			return "", false
+		}
 		call, simple := c.Y.Cmd.(*syntax.CallExpr)
 		if !known || !simple {
 			return "", false

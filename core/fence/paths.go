@@ -101,36 +101,44 @@ var secretFiles = []string{
 // systemSecrets are those of the machine.
 var systemSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers.d", "/proc/kcore", "/dev/mem", "/dev/kmem"}
 
+// openProcess are the files of a process in /proc that show what is in it.
+var openProcess = set("environ mem auxv")
+
 // secret says what kind of secret a path is; empty: none. A pattern is one if it may match one.
 func (f *Fence) secret(p string) string {
 	if i := strings.Index(p, "/**"); i >= 0 { // what find found below a folder
 		p = p[:max(i, 1)]
 	}
+	wild := strings.ContainsAny(p, "*?[")
 	for _, own := range f.Own {
-		if own != "" && !(under(p, f.Work) && under(f.Work, own)) && (under(p, own) || aims(p, own)) {
+		if own != "" && !(under(p, f.Work) && under(f.Work, own)) && (under(p, own) || wild && aims(p, own)) {
 			return "belongs to the gateway"
 		}
 	}
 	for _, one := range systemSecrets {
-		if under(p, one) || aims(p, one) {
+		if under(p, one) || wild && aims(p, one) {
 			return "holds secrets of the system"
 		}
 	}
-	if strings.HasPrefix(p, "/etc/ssh/ssh_host_") && !strings.HasSuffix(p, ".pub") {
+	switch {
+	case strings.HasPrefix(p, "/etc/ssh/ssh_host_") && !strings.HasSuffix(p, ".pub"):
 		return "is a private key of the system"
-	}
-	if parts := strings.Split(p, "/"); len(parts) > 3 && parts[1] == "proc" && slices.Contains([]string{"environ", "mem", "auxv"}, parts[len(parts)-1]) {
+	case strings.HasPrefix(p, "/proc/") && strings.Count(p, "/") > 2 && openProcess[path.Base(p)]:
 		return "holds the memory or the variables of a process"
 	}
-	rest, ok := f.inHome(p)
-	if !ok || rest == "" {
-		return ""
+	if rest, ok := f.inHome(p); ok && rest != "" {
+		return homeSecret(rest, wild)
 	}
+	return ""
+}
+
+// homeSecret is secret for a path below a home folder.
+func homeSecret(rest string, wild bool) string {
 	if dir, file, _ := strings.Cut(rest, "/"); matchesName(dir, ".ssh") && !publicKey(file) {
 		return "holds private keys"
 	}
 	for _, one := range secretFiles {
-		if under("/"+rest, "/"+one) || aims("/"+rest, "/"+one) {
+		if under(rest, one) || wild && aims("/"+rest, "/"+one) {
 			return "holds credentials"
 		}
 	}
@@ -210,22 +218,37 @@ func (s *scope) read(all []string, glob, deep bool) []found {
 		if glob {
 			begin = fixed(p)
 		}
-		base := path.Base(p)
 		switch {
 		case (deep || strings.Contains(p, "/**")) && s.fence.above(begin), glob && s.fence.mayBe(p):
 			return []found{{plain, "it reads all below " + begin + ", where secrets are"}}
-		case strings.HasPrefix(base, ".env") && base != ".env.example" || strings.HasSuffix(base, ".pem") || strings.HasSuffix(base, ".key") || strings.HasPrefix(base, "id_") || strings.HasPrefix(base, "credentials"):
+		case mayBeSecret(path.Base(p)):
 			return []found{{plain, "it reads " + p + ", which may hold secrets"}}
-		case under(begin, s.fence.Work) || slices.ContainsFunc(everyone, func(dir string) bool { return under(begin, dir) }):
-		case p == "/dev/null" || p == "/dev/zero" || strings.HasPrefix(p, "/dev/fd/") || p == "/dev/stdin" || p == "/dev/urandom" || p == "/dev/random":
-		case strings.HasPrefix(p, "/proc/") && openProc[p[len("/proc/"):]]:
 		case strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/"):
 			return []found{{plain, "it opens a connection to the network: " + p}}
-		default:
+		case !s.fence.open(p, begin):
 			return []found{{plain, "it reads " + p + ", which is outside the work folder"}}
 		}
 	}
 	return nil
+}
+
+// mayBeSecret reports whether files of this name often hold secrets.
+func mayBeSecret(name string) bool {
+	for _, begin := range []string{".env", "id_", "credentials"} {
+		if strings.HasPrefix(name, begin) && name != ".env.example" {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, ".pem") || strings.HasSuffix(name, ".key")
+}
+
+// openDevices can be read by everyone, and have no end or no content.
+var openDevices = set("/dev/null /dev/zero /dev/stdin /dev/urandom /dev/random")
+
+// open reports whether a path may be read without a question; begin is its part before a wildcard.
+func (f *Fence) open(p, begin string) bool {
+	return under(begin, f.Work) || slices.ContainsFunc(everyone, func(dir string) bool { return under(begin, dir) }) ||
+		openDevices[p] || strings.HasPrefix(p, "/dev/fd/") || strings.HasPrefix(p, "/proc/") && openProc[p[len("/proc/"):]]
 }
 
 // writes says what speaks against writing a file.

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,6 +13,7 @@ import (
 type variables struct {
 	values  map[string][]field
 	spoiled map[string]bool // set to what is not known
+	size    int             // bytes of all values
 	wild    bool            // any of them may change: eval, source and the like
 	goes    bool            // it changes the folder
 	moves   bool            // it changes the folder where that is not followed: in a loop or a function
@@ -73,7 +75,16 @@ func (v *variables) add(name string, values ...field) {
 		v.spoiled[name] = true
 		return
 	}
-	v.values[name] = append(v.values[name], values...)
+	for _, f := range values {
+		f.source = ""
+		if v.size += len(f.text); v.size > maxText {
+			v.spoiled[name] = true
+			return
+		}
+		if !slices.Contains(v.values[name], f) {
+			v.values[name] = append(v.values[name], f)
+		}
+	}
 }
 
 func (v *variables) loop(s *scope, f *syntax.ForClause) {

@@ -17,7 +17,7 @@ type scope struct {
 	source    string
 	folders   []string // in which it may run; nil: not known
 	known     *variables
-	functions map[string]bool // declared before, whatever happens
+	functions map[string]bool // declared before, in any case
 	nested    bool            // in a branch, a loop or a function: what it declares may not be declared
 	within    []string
 	stdin     *field // what is on its standard input, as far as the command says; nil: nothing
@@ -145,24 +145,37 @@ func (a *analysis) compound(s *scope, st *syntax.Stmt) {
 		}
 	case *syntax.CoprocClause:
 		a.statement(&inner, c.Stmt)
-	case *syntax.DeclClause:
-		a.row(s, s.textOf(c), a.declaration(s, c)...)
-	case *syntax.TestClause:
-		a.row(s, s.textOf(c), a.test(s, c)...)
-	case *syntax.ArithmCmd:
-		a.row(s, s.textOf(c), a.arithmetic(s, c.X)...)
-	case *syntax.LetClause:
-		a.row(s, s.textOf(c), a.arithmetic(s, c.Exprs...)...)
 	default:
-		a.row(s, s.textOf(st), found{opaque, "it has a form of command that is not analysed"})
+		a.row(s, s.textOf(st), a.clause(s, c)...)
 	}
-	if s.folders != nil && inner.folders == nil {
+	s.mayBeIn(inner.folders)
+}
+
+// mayBeIn adds the folders in which a part of a statement may have ended.
+func (s *scope) mayBeIn(folders []string) {
+	if folders == nil {
 		s.folders = nil
 	}
-	for _, dir := range inner.folders {
+	for _, dir := range folders {
 		if s.folders != nil && !slices.Contains(s.folders, dir) {
 			s.folders = append(slices.Clone(s.folders), dir)
 		}
+	}
+}
+
+// clause says what speaks against a statement that has no statements inside.
+func (a *analysis) clause(s *scope, c syntax.Command) []found {
+	switch c := c.(type) {
+	case *syntax.DeclClause:
+		return a.declaration(s, c)
+	case *syntax.TestClause:
+		return a.test(s, c)
+	case *syntax.ArithmCmd:
+		return a.arithmetic(s, c.X)
+	case *syntax.LetClause:
+		return a.arithmetic(s, c.Exprs...)
+	default:
+		return []found{{opaque, "it has a form of command that is not analysed"}}
 	}
 }
 
@@ -182,6 +195,9 @@ func (a *analysis) binary(s *scope, c *syntax.BinaryCmd) {
 	left, right := *s, *s
 	left.nested, right.nested = true, true
 	a.statement(&left, c.X)
+	if a.over {
+		return
+	}
 	right.stdin = &field{trust: unknown}
 	if text, known := s.outputOf(c.X); known {
 		right.stdin = &field{text: text, trust: guessed}

@@ -7,8 +7,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxFields bounds what one word may become.
-const maxFields = 64
+// Bounds on what one word may become: x+=$x$x doubles a text with each repetition.
+const (
+	maxFields = 64
+	maxText   = 64 << 10 // bytes of one field, and of all values of the variables of a text
+)
 
 // trust says how well the text of a field is known.
 type trust int
@@ -45,6 +48,7 @@ func (s *scope) fields(words ...*syntax.Word) []field {
 // hold, are fields side by side.
 func (s *scope) word(w *syntax.Word) []field {
 	if strings.ContainsRune(s.textOf(w), '{') {
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // syntax.Walk panics at what SplitBraces makes
 		syntax.SplitBraces(w)
 	}
 	e := expansion{scope: s, open: []field{{}}}
@@ -106,6 +110,10 @@ func (e *expansion) done() []field {
 func (e *expansion) add(text string, t trust, glob, solid bool) {
 	for i := range e.open {
 		f := &e.open[i]
+		if len(f.text)+len(text) > maxText {
+			f.trust = unknown
+			continue
+		}
 		f.text, f.trust, f.glob, f.solid = f.text+text, max(f.trust, t), f.glob || glob, f.solid || solid
 	}
 }
@@ -115,7 +123,14 @@ func (e *expansion) fork(choices []field) {
 	if e.whole && len(choices) > 1 {
 		choices = []field{{text: choices[len(choices)-1].text, trust: max(guessed, choices[len(choices)-1].trust), solid: true}}
 	}
-	if len(choices)*len(e.open) > maxFields {
+	size := 0
+	for _, c := range choices {
+		size += len(c.text)
+	}
+	for _, f := range e.open {
+		size += len(f.text)
+	}
+	if n := len(choices) * len(e.open); n > maxFields || n > 0 && size > maxText/n {
 		e.add("", unknown, true, true)
 		return
 	}
@@ -233,27 +248,11 @@ func parts0(parts []syntax.WordPart) syntax.WordPart {
 
 // parameter adds the value of a variable.
 func (e *expansion) parameter(p *syntax.ParamExp, quoted bool) {
-	all := p.Index != nil && isAll(p.Index)
-	if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil && !all || p.Slice != nil || p.Repl != nil || p.Names != 0 {
-		if p.Length {
-			e.add("0", exact, false, true)
-			return
-		}
-		e.add("", unknown, false, quoted)
+	if p.Length {
+		e.add("0", exact, false, true)
 		return
 	}
-	values := e.lookup(p.Param.Value)
-	if p.Exp != nil {
-		switch {
-		case p.Exp.Op >= syntax.RemSmallSuffix: // the value is changed
-			values = nil
-		case p.Exp.Op != syntax.ErrorUnset && p.Exp.Op != syntax.ErrorUnsetOrNull:
-			values = append(slices.Clone(values), e.plain(p.Exp.Word))
-			for i := range values {
-				values[i].trust = max(values[i].trust, guessed)
-			}
-		}
-	}
+	values := e.values(p)
 	switch {
 	case values == nil:
 		e.add("", unknown, false, quoted)
@@ -267,6 +266,28 @@ func (e *expansion) parameter(p *syntax.ParamExp, quoted bool) {
 	default:
 		e.fork(values)
 	}
+}
+
+// values is what an expansion of a variable may give; nil: not known.
+func (e *expansion) values(p *syntax.ParamExp) []field {
+	part := p.Index != nil && !isAll(p.Index) || p.Slice != nil || p.Repl != nil || p.Names != 0
+	if p.Param == nil || p.Excl || p.Width || part {
+		return nil
+	}
+	values := e.lookup(p.Param.Value)
+	switch {
+	case p.Exp == nil:
+		return values
+	case p.Exp.Op >= syntax.RemSmallSuffix: // the value is changed
+		return nil
+	case p.Exp.Op == syntax.ErrorUnset || p.Exp.Op == syntax.ErrorUnsetOrNull:
+		return values
+	}
+	values = append(slices.Clone(values), e.plain(p.Exp.Word))
+	for i := range values {
+		values[i].trust = max(values[i].trust, guessed)
+	}
+	return values
 }
 
 // value adds one value, which the shell splits at blanks unless it is quoted.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // wrapper is a program that runs the command in its last words.
@@ -81,60 +79,53 @@ var wrappers = map[string]wrapper{
 	"unbuffer": {also: changed}, "rlwrap": {also: changed}, "xvfb-run": {flags: "a", also: changed}, "dbus-run-session": {also: changed}, "proxychains": {flags: "q", valued: "f", also: changed}, "torsocks": {also: changed}, "chronic": {also: changed}, "caffeinate": {flags: "dimsu", also: changed}, "hyperfine": {flags: "iN", valued: "wrmMpS", text: true, also: " runs it again and again"}, "entr": {flags: "acdnprsz", also: " runs it when a file changes"}, "xdotool": {also: changed}, "coproc": {also: changed}, "npx": {also: " may load it from the network"}, "uvx": {also: " may load it from the network"},
 }
 
-// shells run a text, a file or their input.
-var shells = set("bash sh dash zsh ksh mksh ash rbash fish csh tcsh yash")
-
 // unfold judges what a command runs, for those that run others. handled is false for any other command.
-func (a *analysis) unfold(s *scope, name string, args []field, known bool) (handled bool, all []found) {
+func (a *analysis) unfold(s *scope, name string, args []field) (handled bool, all []found) {
 	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {
 		name = "ld.so"
 	}
-	w, wraps := wrappers[name]
-	switch {
-	case shells[name]:
-		return true, a.shell(s, name, args)
-	case name == "eval":
+	switch name {
+	case "eval":
 		return true, a.evaluated(s, args)
-	case name == "trap":
+	case "trap":
 		return true, a.trapped(s, args)
-	case name == "alias":
-		for _, f := range args {
-			if _, value, sets := strings.Cut(f.text, "="); sets {
-				a.tryText(s.in(name), value)
-			}
-		}
+	case "alias":
+		a.aliases(s, args)
 		return false, nil
-	case name == "source" || name == ".":
+	case "source", ".":
 		a.fed(s, name)
 		return true, []found{{plain, "it runs the commands of the file " + shown(args[:min(1, len(args))])}}
-	case name == "find":
+	case "find":
 		return a.findExec(s, args)
-	case name == "command" && len(args) > 0 && (args[0].text == "-v" || args[0].text == "-V"):
-		return true, nil
-	case !wraps:
+	case "command":
+		if len(args) > 0 && (args[0].text == "-v" || args[0].text == "-V") {
+			return true, nil
+		}
+	}
+	if shells[name] {
+		return true, a.shell(s, name, args)
+	}
+	w, wraps := wrappers[name]
+	if !wraps {
 		return false, nil
 	}
 	rest, all := a.unwrap(s, name, w, args)
 	if w.also != "" {
 		all = append(all, found{plain, name + w.also})
 	}
-	if len(rest) == 0 {
-		switch {
-		case name == "exec" || name == "builtin" || name == "command" || w.also != "":
-		case name == "xargs":
-			rest = []field{{text: "echo", solid: true}}
-		default:
-			all = append(all, found{plain, name + " shows the variables of its environment, and some may hold secrets, or waits for a command"})
-		}
-		if shellOf := name == "su" || name == "sudo"; shellOf {
-			a.fed(s, name)
-		}
-	}
-	if len(rest) > 0 {
+	switch {
+	case len(rest) > 0:
 		a.wrapped(s, name, w, rest)
+	case name == "su" || name == "sudo":
+		a.fed(s, name)
+	case w.also == "" && !alone[name]:
+		all = append(all, found{plain, name + " shows the variables of its environment, and some may hold secrets, or waits for a command"})
 	}
 	return true, all
 }
+
+// alone are the wrappers that are harmless without a command; xargs then runs echo.
+var alone = set("exec builtin command xargs")
 
 // wrapped judges the command that a wrapper runs.
 func (a *analysis) wrapped(s *scope, name string, w wrapper, rest []field) {
@@ -172,39 +163,22 @@ func (a *analysis) unwrap(s *scope, name string, w wrapper, args []field) (rest 
 		switch {
 		case args[i].trust != exact && skip == 0:
 			return args[i:], all
-		case text == "--":
-			if skip == 0 {
-				return args[i+1:], all
-			}
+		case text == "--" && skip == 0:
+			return args[i+1:], all
+		case text == "--" || text == "-":
 		case strings.HasPrefix(text, "--"):
-			option, value, given := strings.Cut(text[2:], "=")
-			takes := slices.Contains(strings.Fields(w.long), option+"=")
-			switch {
-			case option == "command" || option == "split-string" || option == "exec":
-				if !given && i+1 < len(args) {
-					i++
-					value = args[i].text
-				}
-				a.nested(s.in(name), value, args[i].trust)
-				all = append(all, found{plain, name + " --" + option + " runs a command"})
-			case takes && !given:
-				i++
-			case !takes && !slices.Contains(strings.Fields(w.long), option):
-				all = append(all, found{opaque, "the option --" + option + " of " + name + " is not known as harmless"})
-			}
-		case len(text) > 1 && text[0] == '-' && !(name == "su" && text == "-"):
+			used, wrong := a.long(s, name, w, args[i:])
+			all = append(all, wrong...)
+			i += used
+		case len(text) > 1 && text[0] == '-':
 			used, wrong := a.cluster(s, name, w, args[i:])
 			all = append(all, wrong...)
 			i += used
 		case w.sets && strings.Contains(text, "=") && !strings.HasPrefix(text, "="):
 			key, value, _ := strings.Cut(text, "=")
 			all = append(all, a.variable(s, key, field{text: value, trust: args[i].trust}, true)...)
-		case text == "-":
 		case skip > 0:
 			skip--
-			if name == "tmux" || name == "perf" {
-				continue
-			}
 		default:
 			return args[i:], all
 		}
@@ -212,17 +186,37 @@ func (a *analysis) unwrap(s *scope, name string, w wrapper, args []field) (rest 
 	return nil, all
 }
 
+// long reads a long option of a wrapper and returns how many further words belong to it.
+func (a *analysis) long(s *scope, name string, w wrapper, args []field) (used int, all []found) {
+	option, value, given := strings.Cut(args[0].text[2:], "=")
+	listed := strings.Fields(w.long)
+	takes := slices.Contains(listed, option+"=")
+	switch {
+	case option == "command" || option == "split-string" || option == "exec":
+		if !given && len(args) > 1 {
+			value, used = args[1].text, 1
+		}
+		a.nested(s.in(name), field{text: value, trust: args[used].trust, glob: args[used].glob})
+		all = append(all, found{plain, name + " --" + option + " runs a command"})
+	case takes && !given:
+		used = 1
+	case !takes && !slices.Contains(listed, option):
+		all = append(all, found{opaque, "the option --" + option + " of " + name + " is not known as harmless"})
+	}
+	return used, all
+}
+
 // cluster reads the short options in one word and returns how many further words belong to them.
 func (a *analysis) cluster(s *scope, name string, w wrapper, args []field) (used int, all []found) {
 	letters := args[0].text[1:]
 	for k, c := range letters {
-		value := field{text: letters[k+1:], trust: args[0].trust}
+		value := field{text: letters[k+1:], trust: args[0].trust, glob: args[0].glob}
 		switch {
 		case strings.ContainsRune(w.code, c):
 			if value.text == "" && len(args) > 1 {
 				value, used = args[1], 1
 			}
-			a.nested(s.in(name), value.text, value.trust)
+			a.nested(s.in(name), value)
 			if name == "env" && len(args) > used+1 {
 				a.suffixes(s, append([]field{{text: name}}, args[used+1:]...))
 				all = append(all, found{opaque, "env -S takes a command apart"})
@@ -309,117 +303,7 @@ func (a *analysis) joined(s *scope, words []field) {
 			t = unknown
 		}
 	}
-	a.nested(s, strings.Join(texts(words), " "), t)
-}
-
-// nested judges a shell text inside a command. What is not known to the last letter is a question, whatever it seems to be.
-func (a *analysis) nested(s *scope, text string, t trust) {
-	if t != exact {
-		a.row(s, text, found{opaque, "the text of the command is known only when it runs"})
-	}
-	inner := *s
-	inner.arguments, inner.nested = true, true
-	a.text(inner, text, syntax.LangBash)
-}
-
-// shell judges bash and its like: -c TEXT, a file, or the standard input.
-func (a *analysis) shell(s *scope, name string, args []field) (all []found) {
-	inner := s.in(name)
-	for i := 0; i < len(args); i++ {
-		text := args[i].text
-		switch {
-		case args[i].trust != exact || args[i].glob:
-			all = append(all, found{opaque, name + " runs what is known only when it runs"})
-			return all
-		case text == "--":
-		case strings.HasPrefix(text, "--") && text != "--":
-			if text != "--norc" && text != "--noprofile" && text != "--posix" {
-				all = append(all, found{plain, "the option " + text + " of " + name + " may run a file"})
-			}
-			if text == "--rcfile" || text == "--init-file" {
-				i++
-			}
-		case len(text) > 1 && (text[0] == '-' || text[0] == '+'):
-			if strings.Trim(text[1:], "ceuxlnfsov") != "" {
-				all = append(all, found{plain, "the option " + text + " of " + name + " is not known as harmless"})
-			}
-			if last := text[len(text)-1]; (last == 'o' || last == 'O') && i+1 < len(args) {
-				i++
-			}
-			if text[0] != '-' || !strings.Contains(text, "c") {
-				continue
-			}
-			for i+1 < len(args) && strings.HasPrefix(args[i+1].text, "-") {
-				i++
-			}
-			if i+1 == len(args) {
-				return append(all, found{opaque, name + " -c has no text"})
-			}
-			return append(all, a.script(inner, name, args[i+1])...)
-		default:
-			return append(all, found{plain, name + " runs the file " + text})
-		}
-	}
-	a.fed(s, name)
-	if s.stdin == nil {
-		all = append(all, found{plain, name + " runs what it reads"})
-	}
-	return all
-}
-
-// script judges the text of bash -c. What is not bash is read as POSIX has it, and as bash.
-func (a *analysis) script(s *scope, name string, text field) (all []found) {
-	s.within[len(s.within)-1] = name + " -c"
-	a.nested(s, text.text, text.trust)
-	switch name {
-	case "bash", "rbash":
-	case "sh", "dash", "ash":
-		inner := *s
-		inner.arguments, inner.nested = true, true
-		a.text(inner, text.text, syntax.LangPOSIX)
-	default:
-		all = append(all, found{opaque, name + " is not bash, and reads a text in its own way"})
-	}
-	return all
-}
-
-// fed judges what a shell reads from its standard input.
-func (a *analysis) fed(s *scope, name string) {
-	if s.stdin == nil {
-		return
-	}
-	inner := s.in(name)
-	inner.stdin, inner.functions = nil, nil
-	if s.stdin.trust == unknown {
-		a.row(inner, name, found{opaque, name + " runs what another program writes, which is known only when it runs"})
-		return
-	}
-	a.nested(inner, s.stdin.text, s.stdin.trust)
-}
-
-// evaluated judges eval.
-func (a *analysis) evaluated(s *scope, args []field) []found {
-	inner := s.in("eval")
-	inner.functions = nil
-	a.joined(inner, args)
-	if strings.Contains(strings.Join(texts(args), " "), "cd") || strings.Contains(strings.Join(texts(args), " "), "pushd") {
-		s.folders = nil
-	}
-	return nil
-}
-
-// trapped judges trap TEXT SIGNAL.
-func (a *analysis) trapped(s *scope, args []field) []found {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	if len(args) < 2 || args[0].text == "-" || args[0].text == "" {
-		return nil
-	}
-	inner := s.in("trap")
-	inner.folders = nil
-	a.nested(inner, args[0].text, args[0].trust)
-	return nil
+	a.nested(s, field{text: strings.Join(texts(words), " "), trust: t})
 }
 
 // findExec judges the commands that find runs.
@@ -454,6 +338,9 @@ func (a *analysis) findExec(s *scope, args []field) (handled bool, all []found) 
 				inner.folders = nil
 			}
 			a.simple(inner, substituted(words, starts))
+		}
+		if end >= len(args) {
+			a.row(s, shown(args[i:]), found{opaque, "find " + args[i].text + " has no end"})
 		}
 		handled = true
 		i = end

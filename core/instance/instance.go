@@ -165,7 +165,10 @@ func (h *Home) Log() string { return filepath.Join(h.dir, logsDir, logFile) }
 func (h *Home) Dumps() string { return filepath.Join(h.dir, dumpsDir) }
 
 // Work is the folder that tools work in unless the config names another.
-func (h *Home) Work() string { return filepath.Join(h.dir, workDir) }
+func (h *Home) Work() string { return WorkDir(h.dir) }
+
+// WorkDir is the same for the home at dir, which need not exist.
+func WorkDir(dir string) string { return filepath.Join(dir, workDir) }
 
 // Files is where copies of files are that go to chats.
 func (h *Home) Files() string { return filepath.Join(h.dir, filesDir) }
