@@ -164,12 +164,14 @@ func (tb *Table) Others(t *Turn) []Message {
 }
 
 // Overtake interrupts the running turn of key with ErrOvertaken, because its sender's next message waits, and returns the turn.
-// It is nil, and nothing is changed, if a turn of another sender runs, a compaction, or one that was interrupted before.
+// It is nil, and nothing is changed, if a turn of another sender runs, a compaction, one that was interrupted before, or one that
+// still fetches its files, which would be lost.
 func (tb *Table) Overtake(key, user string) *Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	t := tb.turns[key]
 	if t == nil || t.now.Interrupt != nil || t.Message.Instant || t.Message.Compact || t.Message.User != user ||
+		t.Message.Files != "" && !t.now.Attached ||
 		slices.ContainsFunc(t.taken, func(m Message) bool { return m.User != user }) {
 		return nil
 	}

@@ -142,6 +142,8 @@ func TestCV11_ATurnIsOvertakenOnceByItsSender(t *testing.T) {
 		{"not twice", from("ann", "x", ""), func(tb *Table, _ *Turn) { tb.Overtake("chat:dm:1", "ann") }, "ann", false},
 		{"not a turn that a program waits for", Message{User: "ann", Text: "x", Instant: true}, nil, "ann", false},
 		{"not a compaction", Message{User: "ann", Text: "/compact", Compact: true}, nil, "ann", false},
+		{"not one that fetches its files", Message{User: "ann", Text: "x", Files: "[{}]"}, nil, "ann", false},
+		{"one that has its files", Message{User: "ann", Text: "x", Files: "[{}]"}, func(tb *Table, turn *Turn) { tb.Attach(turn, nil) }, "ann", true},
 		{"not one that has read another's message", from("ann", "x", ""), func(tb *Table, turn *Turn) {
 			tb.Enqueue(t.Context(), "chat:dm:1", from("bob", "b", BusySteer))
 			tb.Steer(turn)
