@@ -33,11 +33,13 @@ func (n *Notices) ProcessEnded(pid int) {
 	}
 	key := p.Session()
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	first := len(n.ending[key]) == 0
 	n.ending[key] = append(n.ending[key], p)
+	n.mu.Unlock()
 	if first && !n.o.Tasks.Start(context.Background(), "notice", key, func(ctx context.Context) { n.gather(ctx, key) }) {
-		delete(n.ending, key)
+		n.mu.Lock()
+		delete(n.ending, key) // the gateway stops
+		n.mu.Unlock()
 	}
 }
 

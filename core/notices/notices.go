@@ -5,7 +5,7 @@
 // What it promises: each notice is a row of the outbox before it is sent, and is sent once. People hear of a restart once, and of a
 // loop of restarts once in Cooldown. What the gateway or a person has ended is not news. Nothing here delays a stop, a turn or a process.
 //
-// The lock of Notices is a leaf: nothing is called with it held but Tasks.Start.
+// The lock of Notices is a leaf: nothing is called with it held.
 package notices
 
 import (
