@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"core/follow":   {"core/ops"},
 	"core/demo":     {"core/ops", "core/config", "core/instance"},
 	"core/host": {
-		"core/ops", "core/term", "core/bound", "core/limit", "core/media", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
+		"core/ops", "core/term", "core/bound", "core/limit", "core/files", "core/media", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
 		"core/control", "core/demo", "core/doctor", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},
@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"core/conversation":                {"core/limit", "core/media", "core/window", "core/ops", "core/term", "core/text", "core/model", "core/process", "core/store", "core/session", "core/agent", "core/delivery"},
 	"core/files":                       {},
 	"core/delivery":                    {"core/limit", "core/ops", "core/term", "core/adapter", "core/session", "core/store"},
-	"core/media":                       {"core/adapter", "core/model", "core/session", "core/term"},
+	"core/media":                       {"core/adapter", "core/files", "core/model", "core/session", "core/term"},
 	"core/model":                       {"core/limit", "core/ops", "core/term"},
 	"core/session":                     {"core/limit", "core/model", "core/ops"},
 	"core/tool":                        {"core/ops", "core/term", "core/bound", "core/files", "core/model", "core/process"},

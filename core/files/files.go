@@ -53,11 +53,13 @@ type Folder struct {
 // New returns the work folder dir, an absolute path. It is made, 0700, by the first call.
 func New(dir string, own Own) *Folder { return &Folder{dir: dir, own: own} }
 
+// ErrFolder is the error of a folder where a file is needed.
+var ErrFolder = errors.New("it is a folder, not a file")
+
 var (
 	errOwn     = errors.New("it belongs to the gateway itself, and no tool may use it")
 	errOutside = errors.New("it is outside of the work folder; give a path that begins at the work folder, such as src/main.go")
-	errMissing = errors.New("there is no such file or folder; files_list shows what there is")
-	errFolder  = errors.New("it is a folder; files_list shows what is in it")
+	errMissing = errors.New("there is no such file or folder in the work folder")
 	errMoved   = errors.New("it was replaced again and again meanwhile; try again")
 )
 

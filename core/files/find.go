@@ -237,7 +237,7 @@ func (p *place) open(flag int) (*os.File, error) {
 		case p.info == nil:
 			return nil, errMissing
 		case p.info.IsDir():
-			return nil, errFolder
+			return nil, ErrFolder
 		case !p.info.Mode().IsRegular():
 			return nil, fmt.Errorf("it is %s; only regular files can be used", kindOf(p.info.Mode()))
 		}

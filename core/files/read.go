@@ -132,6 +132,16 @@ func binary(r *bufio.Reader) (string, error) {
 	return http.DetectContentType(start), nil
 }
 
+// Open opens a file for reading, a regular one. Close it.
+func (f *Folder) Open(name string) (*os.File, error) {
+	p, err := f.find(name, false)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	return p.open(os.O_RDONLY)
+}
+
 // lines calls each with every line: its number from 1, up to most bytes of it without its end, its size and its end. It goes on
 // until each returns false.
 func lines(ctx context.Context, r *bufio.Reader, most int, each func(n int, line []byte, size int, end string) bool) error {

@@ -53,7 +53,7 @@ func (f *Folder) Write(ctx context.Context, name, content string) (Written, erro
 // the folder waits. unless, if not nil, is called right before the file takes its place, and its error leaves the old one.
 func (p *place) replace(ctx context.Context, change func() ([]byte, error), unless func() error) error {
 	if p.info != nil && p.info.IsDir() {
-		return errFolder
+		return ErrFolder
 	}
 	dir := p.dir()
 	file, err := lock(ctx, dir)

@@ -13,7 +13,6 @@ import (
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
-	"gatewaytui/core/files"
 	"gatewaytui/core/health"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
@@ -204,9 +203,8 @@ func modelNames(p *model.Pool) (names []string) {
 // tools are those with these names. No result holds a known value of a secret (HF23).
 func (g *Gateway) tools(names []string) *tool.Set {
 	cfg := g.opts.Config
-	own := files.Own{Home: g.opts.Home.Dir, Work: g.opts.Home.Workdir, Files: append(cfg.SecretFiles(), g.opts.Home.ConfigFile.Path, g.opts.Home.Database, g.opts.Home.Search)}
 	return tool.Enabled(g.procs, tool.Options{
-		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: files.New(g.workdir(), own),
+		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: g.opts.Folder,
 		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

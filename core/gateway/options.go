@@ -6,6 +6,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/files"
 	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
@@ -46,6 +47,8 @@ type Options struct {
 	Warnings []ops.Warning
 	// Media is the files of chats.
 	Media *media.Media
+	// Folder is the work folder of the agents, for the tools of the group files.
+	Folder *files.Folder
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.

@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/adapter/discord"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
+	"gatewaytui/core/files"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/media"
 	"gatewaytui/core/model"
@@ -25,9 +26,10 @@ type parts struct {
 	broken    map[string]error
 	api       *api.Platform
 	// guard slows guessing at the key of the API, which the metrics' listener has as well.
-	guard *api.Guard
-	talk  *platforms.Talk // of a demo; nil: the gateway is none
-	media *media.Media
+	guard  *api.Guard
+	talk   *platforms.Talk // of a demo; nil: the gateway is none
+	media  *media.Media
+	folder *files.Folder
 	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
 	limits *limit.Set
 }
@@ -65,6 +67,7 @@ func (l *life) build() (err error) {
 	if p.models, err = l.models(); err != nil {
 		return err
 	}
+	p.folder = l.folder()
 	if p.media, err = l.media(); err != nil {
 		return err
 	}
@@ -109,10 +112,18 @@ func (l *life) build() (err error) {
 	return nil
 }
 
+// folder is the work folder of the agents. What belongs to the gateway is out of their reach.
+func (l *life) folder() *files.Folder {
+	own := append(l.loaded.Config.SecretFiles(), l.loaded.Path, l.home.Database(), l.home.Search())
+	return files.New(l.workdir(), files.Own{Home: l.home.Dir(), Work: l.home.Work(), Files: own})
+}
+
+func (l *life) workdir() string { return cmp.Or(l.loaded.Config.Tools.Workdir, l.home.Work()) }
+
 // media is the files of chats.
 func (l *life) media() (*media.Media, error) {
 	c := l.loaded.Config
-	o := media.Options{Work: cmp.Or(c.Tools.Workdir, l.home.Work()), Home: l.home.Dir(), Kept: l.home.Files(), Log: l.log}
+	o := media.Options{Work: l.workdir(), Folder: l.parts.folder, Kept: l.home.Files(), Log: l.log}
 	if t := c.Transcription; t.BaseURL != "" {
 		if err := l.secrets.Transcription.Err; err != nil {
 			return nil, &SetupError{err}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/files"
 )
 
 // Platforms is the way to the files of chats. *adapter.Supervisor is one.
@@ -43,9 +44,11 @@ type Transcriber interface {
 
 // Options are what a Media needs. Every field but Transcriber is required.
 type Options struct {
-	// Work is the work folder of the agents, Home the gateway's home, and Kept the folder in it for copies of sent files. Work
-	// and Kept are made when they are needed.
-	Work, Home, Kept string
+	// Work is the work folder of the agents, and Kept the folder of the gateway's home for copies of sent files. Both are made
+	// when they are needed.
+	Work, Kept string
+	// Folder is the work folder as agents see it: what they send is opened there.
+	Folder *files.Folder
 	// Transcriber hears voice messages; nil: nothing does.
 	Transcriber Transcriber
 	Log         *slog.Logger

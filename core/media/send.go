@@ -9,17 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode/utf16"
 
 	"github.com/dustin/go-humanize"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/files"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
@@ -69,49 +68,16 @@ func (m *Media) Send(ctx context.Context, key, file, caption string) (name strin
 	return f.Name, int64(len(content)), nil
 }
 
-// read reads a regular file of the work folder, of at most most bytes. A link that leads out of the folder is refused, and so
-// is what belongs to the gateway itself.
+// read reads a regular file of the work folder, of at most most bytes.
 func (m *Media) read(file string, most int64) ([]byte, error) {
-	work, err := filepath.EvalSymlinks(m.o.Work)
-	if err != nil {
-		return nil, errors.New("there is no such file in the work folder")
-	}
-	if filepath.IsAbs(file) {
-		if file, err = filepath.Rel(m.o.Work, file); err != nil {
-			return nil, errOutside
-		}
-	}
-	if !filepath.IsLocal(file) {
-		return nil, errOutside
-	}
-	root, err := os.OpenRoot(work)
-	if err != nil {
-		return nil, cause(err)
-	}
-	defer root.Close()
-	fi, err := root.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file in the work folder")
-	case err != nil:
-		return nil, cause(err)
-	case fi.IsDir():
+	f, err := m.o.Folder.Open(file)
+	if errors.Is(err, files.ErrFolder) {
 		return nil, errors.New("it is a folder; pack it into one file first")
-	case m.isOwn(work, file):
-		return nil, errors.New("it belongs to the gateway itself")
 	}
-	// The bit lets an open of a pipe return, which may have come to the path since.
-	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	defer f.Close()
-	if fi, err = f.Stat(); err != nil {
-		return nil, cause(err)
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
@@ -122,27 +88,6 @@ func (m *Media) read(file string, most int64) ([]byte, error) {
 		return nil, errors.New("it is empty")
 	}
 	return content, nil
-}
-
-var errOutside = errors.New("it is outside of the work folder; copy it there first")
-
-// isOwn reports whether a file of the work folder is in the home of the gateway, and not just because the work folder is.
-func (m *Media) isOwn(work, file string) bool {
-	home, err := filepath.EvalSymlinks(m.o.Home)
-	if err != nil {
-		return true
-	}
-	if within(home, work) && home != work {
-		return false
-	}
-	real, err := filepath.EvalSymlinks(filepath.Join(work, file))
-	return err != nil || within(home, real)
-}
-
-// within reports whether path is dir or below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // keep writes a durable copy into the home, and returns its name.

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/files"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,11 +102,13 @@ func gives(of map[string][]byte) *platform {
 func open(t *testing.T, p *platform, change ...func(*Options)) *Media {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), "home")
-	o := Options{Work: filepath.Join(home, "work"), Home: home, Kept: filepath.Join(home, "files"), Log: slog.New(slog.DiscardHandler)}
+	o := Options{Work: filepath.Join(home, "work"), Kept: filepath.Join(home, "files"), Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}
-	if err := os.MkdirAll(o.Home, dirMode); err != nil {
+	home = filepath.Dir(o.Kept)
+	o.Folder = files.New(o.Work, files.Own{Home: home, Work: filepath.Join(home, "work")})
+	if err := os.MkdirAll(home, dirMode); err != nil {
 		t.Fatal(err)
 	}
 	m := New(o)
