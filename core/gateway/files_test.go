@@ -115,7 +115,7 @@ func TestCV9_TheToolSendsAFileToItsChatAlone(t *testing.T) {
 	}
 	mail.receive(t, "missing.txt")
 	l.wait("it has its answer", func() bool { return len(mail.messages()) == 1 })
-	if got := *result.Load(); !strings.Contains(got, "there is no such file in the work folder") {
+	if got := *result.Load(); !strings.Contains(got, "there is no such file or folder in the work folder") {
 		t.Errorf("the model reads %s", got)
 	}
 	if r := <-l.send("api:user:bob", "secret"); r.err != nil || !strings.Contains(*result.Load(), "held over api, which takes no files") {

@@ -19,6 +19,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/files"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
@@ -214,7 +215,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 		Config: s.cfg, Log: slog.New(s.log), Models: pool(s.model), Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
 		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Search: filepath.Join(s.dir, "search.db"), Workdir: s.dir, Lives: lives.Files{Dir: t.TempDir()}.List()},
 		Limits:    &limit.Set{},
-		Media:     media.New(media.Options{Work: s.dir, Kept: filepath.Join(s.dir, "files"), Log: slog.New(s.log)}),
+		Media:     media.New(media.Options{Work: s.dir, Folder: files.New(s.dir, files.Own{}), Kept: filepath.Join(s.dir, "files"), Log: slog.New(s.log)}),
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),
 		Host: &hostDouble{
 			mark: func(instance.Marker) error {

@@ -11,7 +11,7 @@ import (
 
 func TestCV13_FilesOfAForgottenPersonAreDeleted(t *testing.T) {
 	home := t.TempDir()
-	m := New(Options{Work: filepath.Join(home, "work"), Home: home, Kept: filepath.Join(home, "media"), Log: slog.New(slog.DiscardHandler)})
+	m := New(Options{Work: filepath.Join(home, "work"), Kept: filepath.Join(home, "media"), Log: slog.New(slog.DiscardHandler)})
 	if p, err := m.Forget(t.Context(), []string{"telegram:dm:47"}, nil); err != nil || p.Files != 0 {
 		t.Fatalf("without folders %+v was deleted: %v", p, err)
 	}
