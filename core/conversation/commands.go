@@ -31,6 +31,8 @@ type use struct {
 	key string
 	arg string
 	msg session.Message
+	// choices are what the answer offers besides its text.
+	choices *[]session.Choice
 }
 
 // chatCommands are the chat commands (CONTRACT.md, 6). The answer of a command goes back as the reply to its message.
@@ -85,8 +87,13 @@ func (c *Conversations) IsWork(name string) bool {
 // RunCommand runs a chat command on a task, so that a platform never waits for one.
 func (c *Conversations) RunCommand(ctx context.Context, name, arg, key string, m session.Message) {
 	run := func(ctx context.Context) {
-		text, err := c.answer(ctx, name, use{key: key, arg: arg, msg: m})
-		if !errors.Is(err, errAnsweredElsewhere) {
+		var choices []session.Choice
+		text, err := c.answer(ctx, name, use{key: key, arg: arg, msg: m, choices: &choices})
+		switch {
+		case errors.Is(err, errAnsweredElsewhere):
+		case err == nil && len(choices) > 0 && m.Offer != nil:
+			m.Offer(text, choices)
+		default:
 			m.Deliver(text, userError(err))
 		}
 	}

@@ -25,6 +25,9 @@ func (c *Conversations) model(ctx context.Context, u use) (string, error) {
 	}
 	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Agent)
 	if u.arg == "" {
+		for _, name := range append(modelNames(c.o.Roster.Pool()), autoModel) {
+			*u.choices = append(*u.choices, session.Choice{Label: name, Text: "/model " + name})
+		}
 		return c.models(u.key, d), nil
 	}
 	choice := u.arg

@@ -133,10 +133,13 @@ func (o *Outbox) PostAs(id, key, target, text string) {
 func (o *Outbox) Repeated() uint64 { return o.repeated.Load() }
 
 // Reply writes the answer to a message of the inbox into the journal, and sends it. It returns after the first attempt.
-func (o *Outbox) Reply(in store.Inbox, text string) {
+func (o *Outbox) Reply(in store.Inbox, text string) { o.reply(in, text, nil) }
+
+// reply is Reply with buttons.
+func (o *Outbox) reply(in store.Inbox, text string, choices []session.Choice) {
 	o.settle(in.ID)
 	row := Answer(in, text)
-	row.Tried = true
+	row.Tried, row.Buttons = true, buttonsOf(choices)
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
 	if err := o.journal.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
@@ -304,6 +307,9 @@ func (o *Outbox) attempt(ctx context.Context, chat string, d *delivery) (sent ad
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()
 	m := adapter.Outgoing{Target: row.Target, Text: row.Text, Markdown: true, Key: row.ID, Skip: row.Parts, Repeated: row.Tried}
+	if row.Buttons != "" && o.sender.Can(row.Adapter, adapter.AbilityButtons) {
+		m.Buttons = o.buttons(row)
+	}
 	defer func() { o.spend(chat, max(len(sent.IDs), 1)) }()
 	if row.Placeholder != "" && row.Parts == 0 {
 		sent, err = o.sender.Edit(ctx, row.Adapter, row.Placeholder, m)
@@ -369,6 +375,7 @@ func (o *Outbox) message(in store.Inbox) session.Message {
 		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
 		Merged:  func() { once.Do(func() { o.merged(in) }) },
 		Deliver: func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
+		Offer:   func(text string, choices []session.Choice) { once.Do(func() { o.reply(in, text, choices) }) },
 		Send:    func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
 	}
 }

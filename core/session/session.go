@@ -56,6 +56,9 @@ type Session struct {
 	Stored bool
 }
 
+// Choice is something that a person may send by pressing a button.
+type Choice struct{ Label, Text string }
+
 // Message waits in a mailbox, or a turn works on it.
 type Message struct {
 	ID     string
@@ -74,6 +77,8 @@ type Message struct {
 	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.
 	// Delta never blocks. Deliver blocks within its own bound, unless Instant means that it does not block.
 	Deliver func(text string, err error)
+	// Offer is Deliver of a text with choices below it, on a platform that has buttons; nil where no chat reads it.
+	Offer func(text string, choices []Choice)
 	// Send is Deliver for an answer that the store has already; nil for an Instant message, whose answer no store has.
 	// Only the first call of either has an effect.
 	Send    func(text string, err error)

@@ -40,11 +40,13 @@ type Outbox struct {
 	Tried bool
 	// File is the file that the message is, as JSON, with Text as its caption; empty: none.
 	File string
+	// Buttons are the buttons below it, as JSON; empty: none.
+	Buttons string
 }
 
 const (
 	inboxColumns  = `id, dedupe, session, adapter, target, user, text, at, state, files`
-	outboxColumns = `id, session, adapter, target, text, at, placeholder, parts, tried, file`
+	outboxColumns = `id, session, adapter, target, text, at, placeholder, parts, tried, file, buttons`
 )
 
 func (v *Inbox) fields() []any {
@@ -52,7 +54,7 @@ func (v *Inbox) fields() []any {
 }
 
 func (v *Outbox) fields() []any {
-	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At), &v.Placeholder, &v.Parts, &v.Tried, &v.File}
+	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At), &v.Placeholder, &v.Parts, &v.Tried, &v.File, &v.Buttons}
 }
 
 var (

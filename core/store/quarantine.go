@@ -74,7 +74,7 @@ var rowRules = []rowRule{
 	},
 	{
 		table: "outbox", where: "WHERE state = 'waiting'", names: []string{"id"}, key: seq,
-		rules:  []rule{{name, "id adapter"}, {text, "session target text"}, {moment, "at"}, {none, "ended_at"}, {text, "placeholder"}, {count, "parts"}, {whole(0, 1, "truth"), "tried"}},
+		rules:  []rule{{name, "id adapter"}, {text, "session target text"}, {moment, "at"}, {none, "ended_at"}, {text, "placeholder"}, {count, "parts"}, {whole(0, 1, "truth"), "tried"}, {text, "file buttons"}},
 		repair: "UPDATE outbox SET state = 'refused', reason = 'invalid row', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
 	},
 	{

@@ -114,7 +114,7 @@ CREATE TABLE outbox (
     ended_at INTEGER,
     state   TEXT    NOT NULL CHECK (state IN ('waiting', 'sent', 'refused')),
     reason  TEXT    NOT NULL
-, placeholder TEXT NOT NULL DEFAULT '', parts INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1)), file TEXT NOT NULL DEFAULT '') STRICT;
+, placeholder TEXT NOT NULL DEFAULT '', parts INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1)), file TEXT NOT NULL DEFAULT '', buttons TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index outbox_ended on outbox
 CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
