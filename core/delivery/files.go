@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -22,8 +24,8 @@ const (
 	fileTimeout = 2*time.Minute + SendTimeout
 	// maxFileTries is how often a file is tried whose upload broke off: behind it the rest of its chat waits.
 	maxFileTries = 5
-	// uploads is how many files are in memory at once, over all chats.
-	uploads = 4
+	// maxUploads is how many files of one platform are in memory at once: one that hangs delays no other.
+	maxUploads = 4
 )
 
 // PostFile writes a message that is a file into the journal, behind what its chat gets already, and begins to send it. It does
@@ -55,14 +57,25 @@ func (o *Outbox) WaitingFiles() (files []string) {
 	return files
 }
 
+// uploadsOf bounds the files of a platform that are in memory.
+func (o *Outbox) uploadsOf(name string) *semaphore.Weighted {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.uploads[name] == nil {
+		o.uploads[name] = semaphore.NewWeighted(maxUploads)
+	}
+	return o.uploads[name]
+}
+
 // attemptFile is attempt for a message that is a file. One that broke off too often is refused.
 func (o *Outbox) attemptFile(ctx context.Context, chat string, d *delivery) (sent adapter.Sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
-	if err := o.uploads.Acquire(ctx, 1); err != nil {
+	room := o.uploadsOf(d.Adapter)
+	if err := room.Acquire(ctx, 1); err != nil {
 		return sent, &adapter.UnsentError{Err: fmt.Errorf("wait behind other files: %w", err)}
 	}
-	defer o.uploads.Release(1)
+	defer room.Release(1)
 	f, err := o.o.Files.Outgoing(d.File)
 	if d.name = term.Clean(f.Name, 80); err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}

@@ -48,13 +48,13 @@ type Outbox struct {
 
 	// repeated counts the attempts to send what may have arrived before.
 	repeated atomic.Uint64
-	uploads  *semaphore.Weighted
 
-	mu        sync.Mutex           // guards what follows. Tasks.Start may be called with it held.
-	chats     map[string]*chat     // by adapter and target
-	paces     map[string]*pace     // by adapter and target, of chats that show a turn
-	shows     map[string]*Show     // by the id of the message that the turn works on
-	leftovers map[string]*leftover // drafts that have to leave their chats, by their ids
+	mu        sync.Mutex                     // guards what follows. Tasks.Start may be called with it held.
+	chats     map[string]*chat               // by adapter and target
+	paces     map[string]*pace               // by adapter and target, of chats that show a turn
+	shows     map[string]*Show               // by the id of the message that the turn works on
+	uploads   map[string]*semaphore.Weighted // by adapter: its files that are in memory
+	leftovers map[string]*leftover           // drafts that have to leave their chats, by their ids
 }
 
 // chat is the queue of one chat. Outbox.mu guards it.
@@ -79,7 +79,7 @@ type delivery struct {
 
 // NewOutbox returns an empty outbox. It does no I/O.
 func NewOutbox(o OutboxOptions) *Outbox {
-	return &Outbox{o: o, uploads: semaphore.NewWeighted(uploads), chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
+	return &Outbox{o: o, uploads: map[string]*semaphore.Weighted{}, chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
 }
 
 // Open gives the outbox its journal and the way to the platforms. It is called once, before any message.

@@ -7,12 +7,13 @@
 // and replaces nothing. No file outside of the work folder, and none of the gateway's home, goes to a chat. What was not taken
 // is said, with the reason, to the model and to the user, and the turn goes on with the rest.
 //
-// It has no lock. Its methods may be called from any goroutine after Open; they read and write the disk.
+// Its lock guards a map alone. Its methods may be called from any goroutine after Open; they read and write the disk.
 package media
 
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -56,19 +57,30 @@ type Options struct {
 
 // Media is the files of one gateway.
 type Media struct {
-	o    Options
-	room *semaphore.Weighted
+	o     Options
+	mu    sync.Mutex
+	rooms map[string]*semaphore.Weighted // by platform, made when they are needed; mu guards the map
 	// What follows is set by Open, before the first message.
 	platforms Platforms
 	outbox    Outbox
 	chat      func(key string) (target string, found bool)
 }
 
-// atOnce is how many files may be on their way into memory at once, over all sessions.
+// atOnce is how many files of one platform may be on their way into memory at once: one that hangs delays no other.
 const atOnce = 4
 
 // New returns the media of a gateway. It does no I/O.
-func New(o Options) *Media { return &Media{o: o, room: semaphore.NewWeighted(atOnce)} }
+func New(o Options) *Media { return &Media{o: o, rooms: map[string]*semaphore.Weighted{}} }
+
+// room bounds the files of a platform that are in memory.
+func (m *Media) room(platform string) *semaphore.Weighted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rooms[platform] == nil {
+		m.rooms[platform] = semaphore.NewWeighted(atOnce)
+	}
+	return m.rooms[platform]
+}
 
 // Open gives the media the way to the chats. chat is the address of a session's chat; it must not wait. It is called once,
 // before any message.

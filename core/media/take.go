@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -68,6 +69,8 @@ type taking struct {
 	lines              []string
 	images             []model.Image
 	refused            []string
+	// leave makes room for the next file.
+	leave func()
 }
 
 func (t *taking) say(format string, args ...any) {
@@ -88,12 +91,15 @@ func (t *taking) take(ctx context.Context, f adapter.File) {
 		return
 	}
 	t.in.Progress("fetching a " + noun(f))
-	if err := t.m.room.Acquire(ctx, 1); err != nil {
+	platform := session.Platform(t.in.Session)
+	room := t.m.room(platform)
+	if err := room.Acquire(ctx, 1); err != nil {
 		t.failed(ctx, what, err)
 		return
 	}
-	defer t.m.room.Release(1)
-	content, err := t.m.fetch(ctx, session.Platform(t.in.Session), f.Ref, most)
+	t.leave = sync.OnceFunc(func() { room.Release(1) })
+	defer t.leave()
+	content, err := t.m.fetch(ctx, platform, f.Ref, most)
 	switch {
 	case err != nil:
 		t.failed(ctx, what, err)
@@ -203,6 +209,7 @@ func (t *taking) speech(ctx context.Context, f adapter.File, what, mediaType str
 		t.say("%s %s, %s. You cannot hear it: no transcription is configured", noun, what, t.saved(f, speech, mediaType, content))
 		return
 	}
+	t.leave() // an endpoint that hangs delays no other message
 	t.in.Progress("transcribing a voice message")
 	name := fileName(f.Name, fallbackName(speech, mediaType))
 	said, err := t.m.o.Transcriber.Transcribe(ctx, name, content)

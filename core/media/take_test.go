@@ -259,6 +259,11 @@ func TestCV9_FewFilesAreInMemoryAtOnce(t *testing.T) {
 		if len(p.fetched) != atOnce {
 			t.Errorf("%d are fetched at once, want %d", len(p.fetched), atOnce)
 		}
+		go m.Take(t.Context(), Message{Session: "other:dm:1", Files: `[{"ref":"1"}]`, Progress: func(string) {}})
+		synctest.Wait()
+		if p.fetched[len(p.fetched)-1] != "other 1" {
+			t.Errorf("another platform waits behind %q", p.fetched)
+		}
 		close(release)
 		for range turns {
 			if got := <-done; len(got.Images) != 1 {
