@@ -69,6 +69,12 @@ func TestCV14_ABackgroundCommandThatEndedReachesItsChatAndItsModel(t *testing.T)
 	}
 }
 
+func TestCV14_AnEndBecauseOfItsAgeReachesTheChat(t *testing.T) {
+	l := start(t, func(s *setup) { s.cfg.Process.MaxAge.Duration = time.Second })
+	l.say("chat:dm:1", "1", "bg: sleep 300")
+	l.wait("the chat hears why the command ended", func() bool { return l.heard("1: ", "A background command ended", "process.max_age") })
+}
+
 func TestCV14_AnEndThatIsNoNewsReachesNoChat(t *testing.T) {
 	const key = "chat:dm:1"
 	pid := func(l *lab) int {

@@ -28,7 +28,7 @@ const (
 // ProcessEnded hears that the leader of a process tree has ended. It does not wait.
 func (n *Notices) ProcessEnded(pid int) {
 	p, known := n.o.Process(pid)
-	if !known || p.Policy() != process.PolicySession && p.Policy() != process.PolicyKept || p.Killed() {
+	if !known || p.Policy() != process.PolicySession && p.Policy() != process.PolicyKept || expected(p) {
 		return
 	}
 	key := p.Session()
@@ -42,6 +42,9 @@ func (n *Notices) ProcessEnded(pid int) {
 		n.mu.Unlock()
 	}
 }
+
+// expected reports whether a person ended a process, or the end of its session did.
+func expected(p *process.Process) bool { return p.Killed() && !p.TooOld() }
 
 // gather waits a moment for further ends of a session, and tells of them. A stop ends the wait: it is no news what ended with
 // the gateway.
@@ -58,7 +61,7 @@ func (n *Notices) gather(ctx context.Context, key string) {
 	if ctx.Err() != nil || n.stopping() {
 		return
 	}
-	all = slices.DeleteFunc(all, func(p *process.Process) bool { return p.EndKnown().Load() || p.Killed() })
+	all = slices.DeleteFunc(all, func(p *process.Process) bool { return p.EndKnown().Load() || expected(p) })
 	if len(all) == 0 {
 		return
 	}
@@ -139,6 +142,9 @@ func how(p *process.Process) string {
 	}
 	if exit.Limit != "" {
 		said += ", " + exit.Limit
+	}
+	if p.TooOld() {
+		said += " because of its age (process.max_age),"
 	}
 	return said + " after " + text.Duration(exit.At.Sub(p.StartedAt()))
 }

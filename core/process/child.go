@@ -149,6 +149,13 @@ func (p *Process) Killed() bool {
 	return p.tree.killed
 }
 
+// TooOld reports whether the tree was ended because of its age (Options.MaxAge).
+func (p *Process) TooOld() bool {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	return !p.tree.overdue.IsZero()
+}
+
 // lost records that the leader, which is not our child, is gone.
 func (p *Process) lost(at time.Time) {
 	p.exit = Exit{Code: CodeUnknown, At: at}
