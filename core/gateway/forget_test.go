@@ -147,3 +147,31 @@ func TestCV13_OnlyAPersonCanBeForgotten(t *testing.T) {
 		}
 	}
 }
+
+// CV13: in conversations with others a forgotten person's turn ends, and the turns of others go on.
+func TestCV13_TheTurnsOfAForgottenPersonEnd(t *testing.T) {
+	l := start(t, func(s *setup) {
+		s.chat.name = "telegram"
+		s.model = script(func(ctx context.Context, _ model.Request) (model.Response, error) {
+			<-ctx.Done()
+			return model.Response{}, ctx.Err()
+		})
+	})
+	const hers, his = "telegram:group:-1:topic:7", "telegram:group:-1:topic:8"
+	l.from(hers, "-1/7", "maria (47)", "one", adapter.ChatThread, true)
+	l.from(his, "-1/8", "otto (48)", "two", adapter.ChatThread, true)
+	l.running(hers)
+	l.running(his)
+	if req := l.do(ops.Command{Verb: ops.VerbForget, Target: "telegram:47"}); req.State != ops.RequestDone {
+		t.Fatalf("the deletion ended as %s: %v", req.State, req.Error)
+	}
+	if _, running := l.g.table.Running(hers); running {
+		t.Error("the turn of the person still runs")
+	}
+	if v, running := l.g.table.Running(his); !running || v.Interrupt != nil {
+		t.Error("the turn of another person was interrupted")
+	}
+	if messages, err := l.g.recovery.Store().OpenInbox(context.Background()); err != nil || len(messages) != 1 || messages[0].User != "otto (48)" {
+		t.Errorf("without an answer are %+v (%v), want the message of the other person", messages, err)
+	}
+}
