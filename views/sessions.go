@@ -27,7 +27,7 @@ var sessionList = &list[ops.Session]{
 			urgent: (*ops.Session).NeedsAttention,
 		},
 		keyed(func(r *ops.Session) string { return r.Key }),
-		named("adapter", 9, 6, func(r *ops.Session) string { return r.Platform }),
+		named("adapter", 9, 12, func(r *ops.Session) string { return r.Platform }),
 		inState(13, func(o *Opts, r *ops.Session) badge { return sessionBadge(o.Now, r) }, func(r *ops.Session) int { return sessionBadges.rank(r.State) }),
 		{
 			name: "turn", width: 8, drop: 1, right: true,
@@ -43,26 +43,31 @@ var sessionList = &list[ops.Session]{
 			},
 		},
 		counted("procs", 7, 3, number, func(r *ops.Session) int { return r.Processes }),
-		counted("queue", 7, 5, number, func(r *ops.Session) int { return r.Queued }),
+		counted("queue", 7, 10, number, func(r *ops.Session) int { return r.Queued }),
 		happened("last", 7, 2, func(r *ops.Session) ops.Time { return r.LastActivityAt }),
 		{
-			name: "user", width: 14, drop: 8,
+			name: "user", width: 14, drop: 11,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.User, Plain },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.User, b.User) },
 		},
-		named("agent", 10, 10, func(r *ops.Session) string { return or(r.Agent, unknown) }),
-		named("model", 14, 11, func(r *ops.Session) string { return or(r.Model, unknown) }),
+		named("agent", 7, 8, func(r *ops.Session) string { return r.Agent }),
+		named("model", 14, 7, func(r *ops.Session) string { return r.Model }),
 		{
-			name: "cost", width: 8, drop: 9, right: true, down: true,
+			name: "context", width: 11, drop: 5, right: true, down: true,
+			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return contextShare(r), Plain },
+			compare: func(a, b *ops.Session) int { return cmp.Compare(b.ContextUsed, a.ContextUsed) },
+		},
+		{
+			name: "cost", width: 8, drop: 6, right: true, down: true,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return sessionCost(r), Plain },
 			compare: func(a, b *ops.Session) int { return cmp.Compare(costOf(b), costOf(a)) },
 		},
 		{
-			name: "doing", width: 28, wide: true, drop: 7,
+			name: "doing", width: 20, wide: true, drop: 9,
 			cell: func(o *Opts, r *ops.Session) (string, Role) { return r.Activity(o.Now), Plain },
 		},
 		{
-			name: "title", width: 24, drop: 9,
+			name: "title", width: 24, drop: 13,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.Title, Plain },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.Title, b.Title) },
 		},
@@ -187,6 +192,14 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}
 	return s.pairs(w, facts)
+}
+
+// contextShare is sessionContext for a table.
+func contextShare(r *ops.Session) string {
+	if r.ContextWindow == 0 {
+		return unknown
+	}
+	return short(int64(r.ContextUsed)) + "/" + short(int64(r.ContextWindow))
 }
 
 // sessionContext is how much of its model's context the conversation uses.
