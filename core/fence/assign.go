@@ -48,6 +48,9 @@ func (a *analysis) variable(s *scope, name string, value field, exported bool) [
 	if wrong := steers(name); wrong != "" {
 		return []found{{plain, wrong}}
 	}
+	if (calm[name] || strings.HasPrefix(name, "LC_")) && strings.Contains(value.text, "/") && name != "TZ" {
+		return []found{{plain, "it sets " + name + ", which names a file that programs load"}}
+	}
 	if exported && !calm[name] && !strings.HasPrefix(name, "LC_") && !strings.ContainsFunc(name, unicode.IsLower) {
 		return []found{{plain, "it sets " + name + " for a program"}}
 	}

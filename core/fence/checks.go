@@ -5,24 +5,31 @@ import (
 	"strings"
 )
 
-// variableTest refuses test -v: bash evaluates the index of what it is given.
+// variableTest refuses test -v: bash evaluates the index of what it is given. A word that is not known may be the -v.
 func variableTest(_ *scope, args []field) string {
 	for i, f := range args {
-		if (f.text == "-v" || f.text == "-R") && i+1 < len(args) && !onlyName.MatchString(args[i+1].text) || f.trust == unknown && !f.solid && i == 0 && len(args) > 2 {
+		if i+1 == len(args) || onlyName.MatchString(args[i+1].text) && args[i+1].exact() {
+			continue
+		}
+		if f.text == "-v" || f.text == "-R" || f.trust != exact && !compares[args[i+1].text] {
 			return "test -v may run commands in the index of a variable"
 		}
 	}
 	return ""
 }
 
+// compares are the words behind which test has a second value, and those at its end.
+var compares = set("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]")
+
 // printfTarget refuses printf -v NAME[…].
 func printfTarget(_ *scope, args []field) string {
-	if len(args) > 0 && (strings.HasPrefix(args[0].text, "-v") || args[0].trust != exact && !args[0].solid) {
-		if len(args) < 2 || args[0].text != "-v" || !args[1].exact() || !onlyName.MatchString(args[1].text) || steers(args[1].text) != "" {
-			return "printf -v sets a variable that is known only when it runs"
-		}
+	switch {
+	case len(args) == 0 || args[0].trust == exact && !strings.HasPrefix(args[0].text, "-v"):
+		return ""
+	case len(args) > 1 && args[0].exact() && args[0].text == "-v" && args[1].exact() && onlyName.MatchString(args[1].text) && steers(args[1].text) == "":
+		return ""
 	}
-	return ""
+	return "printf -v may set a variable that is known only when it runs"
 }
 
 // plainNames accepts names of variables and nothing else.
@@ -171,7 +178,7 @@ var (
 	ipWords        = onlyShown(first("ip", set("a addr address r route link neigh l n"), "-4 -6 -br -brief -j -json -c -color -o -s -d"))
 	dockerWords    = first("docker", set("ps images version info"), "-a --all -q --quiet --no-trunc --format -n --latest -s")
 	systemctlWords = first("systemctl", set("status is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets list-dependencies get-default"), "--no-pager -l --full --user --all -a --type --state -n --lines -q --failed --plain --no-legend")
-	getentWords    = first("getent", set("hosts passwd group services protocols networks ahosts"), "")
+	getentWords    = first("getent", set("passwd group services protocols"), "")
 )
 
 // onlyShown refuses every word behind ip OBJECT but show and list and the name of a device.

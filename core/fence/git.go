@@ -9,9 +9,9 @@ import (
 // A * at the end stands for every option that begins so.
 var gitSafe = map[string]string{
 	"status": "", "log": gitShows, "diff": gitShows, "show": gitShows, "shortlog": gitShows, "whatchanged": gitShows, "blame": "--contents*", "annotate": "--contents*",
-	"rev-parse": "", "rev-list": "", "ls-files": "", "ls-tree": "", "describe": "", "name-rev": "", "merge-base": "", "cat-file": "--textconv --filters --batch*",
-	"show-ref": "--exclude-existing*", "for-each-ref": "", "count-objects": "", "diff-tree": gitShows, "diff-index": gitShows, "diff-files": gitShows, "check-ignore": "", "var": "", "version": "", "grep": "-O* --open-files-in-pager* -f* --no-index", "cherry": "", "range-diff": gitShows, "verify-pack": "",
-	"branch": gitBranch, "tag": gitBranch, "remote": "", "stash": "", "worktree": "", "config": "", "reflog": gitShows, "symbolic-ref": "-d* --delete -m*", "submodule": "", "bisect": "",
+	"rev-parse": "", "rev-list": gitShows, "ls-files": "", "ls-tree": "", "describe": "", "name-rev": "", "merge-base": "", "cat-file": "--textconv --filters --batch*",
+	"show-ref": "--exclude-existing*", "for-each-ref": "", "count-objects": "", "diff-tree": gitShows, "diff-index": gitShows, "diff-files": gitShows, "check-ignore": "", "var": "", "version": "", "grep": "-O* --open-files-in-pager* -f* --no-index", "cherry": gitShows, "range-diff": gitShows, "verify-pack": "",
+	"branch": gitBranch, "tag": gitBranch, "remote": "", "stash": gitShows, "worktree": "", "config": "-f* --file* --blob* -e --edit --add --unset* --replace-all --rename-section* --remove-section*", "reflog": gitShows, "symbolic-ref": "-d* --delete -m*", "submodule": "", "bisect": "",
 }
 
 const (
@@ -21,11 +21,14 @@ const (
 
 // gitFirst are, for commands that also change something, the first words with which they do not. A dash stands for none.
 var gitFirst = map[string]string{
-	"remote": "- -v --verbose show get-url", "stash": "list show", "worktree": "list", "reflog": "- show", "submodule": "- status summary", "bisect": "log view visualize",
+	"remote": "- -v --verbose get-url", "stash": "list show", "worktree": "list", "reflog": "- show", "submodule": "- status summary", "bisect": "log",
 	"config": "--get --get-all --get-regexp --list -l get list --show-origin",
 }
 
-// gitLists are the options with which branch and tag list, and the words behind them are patterns.
+// gitListing are the options with which branch and tag list, and the words behind them are patterns.
+var gitListing = set("-l --list --contains --no-contains --merged --no-merged --points-at --show-current")
+
+// gitLists are these and others that change how the list looks.
 var gitLists = set("-l --list -a --all -r --remotes -v -vv --verbose --contains --no-contains --merged --no-merged --points-at --show-current -n --sort --format --color --column")
 
 // gitWords says what speaks against a git command as a harmless one. The settings of the repository count as harmless
@@ -83,7 +86,7 @@ func gitRest(s *scope, command, refused string, rest []field) string {
 			if gitRefuses(refused, option, command) {
 				return "the option " + f.text + " of git " + command + " is not on the list of harmless ones"
 			}
-			lists = lists || gitLists[option] || command == "config"
+			lists = lists || gitListing[option] || command == "config"
 		case command == "config" && i > 1 || !lists:
 			return "git " + command + " " + f.text + " changes the repository"
 		}

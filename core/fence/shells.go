@@ -70,6 +70,7 @@ func (a *analysis) commandText(s *scope, name string, args []field) []found {
 	if len(args) == 0 {
 		return []found{{opaque, name + " -c has no text"}}
 	}
+	a.suffixes(s, args) // the text may run what stands behind it: "$@"
 	return a.script(s, name, args[0])
 }
 

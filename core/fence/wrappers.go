@@ -40,7 +40,7 @@ var wrappers = map[string]wrapper{
 	"stdbuf":  {valued: "ioe", long: "input= output= error="},
 	"env":     {flags: "i0v", valued: "u", code: "S", long: "ignore-environment unset= null debug", sets: true},
 
-	"xargs":    {flags: "0rtx", valued: "adEIiLlnPs", long: "null no-run-if-empty verbose exit max-args= max-procs= max-lines= replace= delimiter= max-chars="},
+	"xargs":    {flags: "0rtx", valued: "dEIiLlnPs", long: "null no-run-if-empty verbose exit max-args= max-procs= max-lines= replace= delimiter= max-chars="},
 	"parallel": {flags: "kqX0", valued: "jIaN", long: "jobs= keep-going keep-order", text: true, also: " runs it once for each input"},
 	"watch":    {flags: "bcdegptwx", valued: "nq", long: "interval= differences color beep errexit chgexit exec no-title", text: true, also: " runs it again and again"},
 	"sudo":     {flags: "AbBEHnPSkKisv", valued: "ugpCchrtTRDU", long: "user= group= preserve-env login shell non-interactive stdin", sets: true, also: otherUser},
