@@ -51,6 +51,9 @@ func matches(pattern, p string) bool {
 	if dir, deep := strings.CutSuffix(pattern, "/**"); deep {
 		return under(p, fixed(dir))
 	}
+	if !strings.HasPrefix(p, pattern[:strings.IndexAny(pattern, "*?[")]) {
+		return false
+	}
 	want, have := strings.Split(pattern, "/"), strings.Split(p, "/")
 	if len(want) > len(have) {
 		return false
@@ -65,7 +68,8 @@ func matches(pattern, p string) bool {
 
 // aims reports whether a pattern that names a part of each step may stand for p.
 func aims(pattern, p string) bool {
-	if fixed(pattern) == pattern || strings.Count(pattern, "/") != strings.Count(p, "/") {
+	i := strings.IndexAny(pattern, "*?[")
+	if i < 0 || !strings.HasPrefix(p, pattern[:i]) || strings.Count(pattern, "/") != strings.Count(p, "/") {
 		return false
 	}
 	for w := range strings.SplitSeq(pattern[1:], "/") {
@@ -164,7 +168,8 @@ func (f *Fence) above(p string) bool {
 
 // mayBe reports whether a pattern may stand for something secret.
 func (f *Fence) mayBe(pattern string) bool {
-	return slices.ContainsFunc(slices.Concat(f.Own, systemSecrets), func(one string) bool { return one != "" && matches(pattern, one) })
+	secret := func(one string) bool { return one != "" && matches(pattern, one) }
+	return slices.ContainsFunc(f.Own, secret) || slices.ContainsFunc(systemSecrets, secret)
 }
 
 // device says what a path is if it is not a file: a disk, or a door to the kernel.
