@@ -31,6 +31,11 @@ call = [{ tool = "terminal", arguments = { command = "$1", background = true } }
 then = [{ reply = "It runs." }]
 
 [[rule]]
+match = '^make a table$'
+call = [{ tool = "terminal", arguments = { command = "echo one,two > table.csv" } }]
+then = [{ call = [{ tool = "send_file", arguments = { path = "table.csv", caption = "here it is" } }] }, { reply = "Done." }]
+
+[[rule]]
 match = '^long$'
 reply = %q
 
@@ -242,6 +247,15 @@ var trialRows = []struct {
 		r.bot.Album(botapitest.Update{User: 821}, one, fields{"document": r.bot.Document("b.pdf", "application/pdf", "%PDF")})
 		if m := r.hears(821, "compare")[0]; !strings.Contains(m.Text, "a.pdf") || !strings.Contains(m.Text, "b.pdf") {
 			r.Errorf("the model read %q", m.Text)
+		}
+	}},
+	{"a file of the model arrives with its text", func(r trial) {
+		r.say(132, "make a table")
+		eventually.True(r, "the file and the answer are there", func() bool { return len(r.sent(132)) == 2 })
+		if !slices.ContainsFunc(r.sent(132), func(m botapitest.Sent) bool {
+			return m.Kind == "document" && m.FileName == "table.csv" && m.File == "one,two\n" && m.Text == "here it is"
+		}) {
+			r.Errorf("the chat has %+v", r.sent(132))
 		}
 	}},
 	{"what is forwarded in one go is one message that says whose it is", func(r trial) {
