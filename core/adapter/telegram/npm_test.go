@@ -127,6 +127,20 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	want("telegram:dm:4711", "/status")
 	want("telegram:dm:4711", "pressed")
 	want("telegram:group:-100:user:4711", "in a group")
+	// The peer hands each part of an album out once, whatever is confirmed.
+	for _, ref := range []string{"one", "two"} {
+		part := message(owner, owner, "private", "")
+		part["photo"], part["media_group_id"] = []any{fields{"file_id": ref}}, "9"
+		user("/sendMessage", part)
+	}
+	select {
+	case m := <-in.got:
+		if len(m.Files) != 2 {
+			t.Errorf("the album came as %+v", m)
+		}
+	case <-ctx.Done():
+		t.Fatal("the album did not arrive")
+	}
 	if n := len(in.got); n != 0 {
 		t.Errorf("%d more messages arrived", n)
 	}
