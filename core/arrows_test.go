@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"core/follow":   {"core/ops"},
 	"core/demo":     {"core/ops", "core/config", "core/instance"},
 	"core/host": {
-		"core/ops", "core/term", "core/bound", "core/limit", "core/files", "core/media", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
+		"core/ops", "core/term", "core/bound", "core/limit", "core/files", "core/media", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/bot", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
 		"core/control", "core/demo", "core/doctor", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},

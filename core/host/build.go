@@ -7,6 +7,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/api"
+	"gatewaytui/core/adapter/bot"
 	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/adapter/discord"
 	"gatewaytui/core/adapter/telegram"
@@ -91,25 +92,24 @@ func (l *life) build() (err error) {
 		}
 	}
 	if c := l.loaded.Config.Adapters.Telegram; c.Enabled {
-		if s := l.secrets.Telegram; s.Missing() {
-			p.broken["telegram"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
-		} else {
-			p.platforms = append(p.platforms, telegram.New(telegram.Options{
-				Token: s.Value, TokenSource: s.Source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Log: l.log,
-				Groups: c.Groups,
-			}))
-		}
+		o := bot.Options{BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log}
+		p.bot("telegram", l.secrets.Telegram, o, func(o bot.Options) adapter.Platform { return telegram.New(o) })
 	}
 	if c := l.loaded.Config.Adapters.Discord; c.Enabled {
-		if s := l.secrets.Discord; s.Missing() {
-			p.broken["discord"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
-		} else {
-			p.platforms = append(p.platforms, discord.New(discord.Options{
-				Token: s.Value, TokenSource: s.Source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log,
-			}))
-		}
+		o := bot.Options{BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log}
+		p.bot("discord", l.secrets.Discord, o, func(o bot.Options) adapter.Platform { return discord.New(o) })
 	}
 	return nil
+}
+
+// bot adds the platform called name, or notes that its token is missing.
+func (p *parts) bot(name string, token config.Credential, o bot.Options, make func(bot.Options) adapter.Platform) {
+	if token.Missing() {
+		p.broken[name] = &adapter.CredentialsError{Variable: token.Source, Why: token.Why()}
+		return
+	}
+	o.Token, o.TokenSource = token.Value, token.Source
+	p.platforms = append(p.platforms, make(o))
 }
 
 // folder is the work folder of the agents. What belongs to the gateway is out of their reach.

@@ -32,27 +32,14 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bot"
 )
 
 // DefaultBaseURL is Discord's own API.
 const DefaultBaseURL = "https://discord.com/api"
 
 // Options is what New needs.
-type Options struct {
-	// Token is the bot's token.
-	Token string
-	// TokenSource is where Token should come from, for error texts: the name of the variable or the file.
-	TokenSource string
-	// BaseURL is the API, without its version; empty is DefaultBaseURL.
-	BaseURL string
-	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
-	Allow    []int64
-	AllowAll bool
-	// Groups are the ids of the guilds and channels in which the bot listens, threads of a channel included.
-	Groups []int64
-	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
-	Log *slog.Logger
-}
+type Options = bot.Options
 
 // Platform is one bot. It implements adapter.Platform.
 type Platform struct {

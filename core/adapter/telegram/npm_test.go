@@ -127,7 +127,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	want("telegram:dm:4711", "/status")
 	want("telegram:dm:4711", "pressed")
 	want("telegram:group:-100:user:4711", "in a group")
-	// The peer hands each part of an album out once, whatever is confirmed.
+	// The peer hands each part of an album out once, confirmed or not.
 	for _, ref := range []string{"one", "two"} {
 		part := message(owner, owner, "private", "")
 		part["photo"], part["media_group_id"] = []any{fields{"file_id": ref}}, "9"

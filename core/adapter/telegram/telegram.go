@@ -39,27 +39,14 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bot"
 )
 
 // DefaultBaseURL is Telegram's own server.
 const DefaultBaseURL = "https://api.telegram.org"
 
 // Options is what New needs.
-type Options struct {
-	// Token is the bot's token.
-	Token string
-	// TokenSource is where Token should come from, for error texts: the name of the variable or the file.
-	TokenSource string
-	// BaseURL is the Bot API server; empty is DefaultBaseURL.
-	BaseURL string
-	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
-	Allow    []int64
-	AllowAll bool
-	// Groups are the ids of the groups that the bot listens in. In others it says nothing.
-	Groups []int64
-	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
-	Log *slog.Logger
-}
+type Options = bot.Options
 
 // Platform is one bot. It implements adapter.Platform.
 type Platform struct {
