@@ -13,7 +13,8 @@ type Options struct {
 	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
 	Allow    []int64
 	AllowAll bool
-	// Groups are the ids of the groups, guilds and channels that the bot listens in. In others it says nothing.
+	// Groups are the ids of the groups, guilds and channels that the bot listens in, the threads of a channel included. In others it
+	// says nothing.
 	Groups []int64
 	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
 	Log *slog.Logger
