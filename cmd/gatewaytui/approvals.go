@@ -16,7 +16,7 @@ import (
 func approvalsVerbs(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
 		Use: "approvals", Short: "print the verdict on a command of a model",
-		Example: "  gatewaytui approvals check 'git status'",
+		Example: "  gatewaytui approvals check \"git status\"",
 		Args:    group, RunE: group,
 	})
 	c.AddCommand(approvalsCheckVerb(p))
@@ -32,9 +32,9 @@ func approvalsCheckVerb(p *program) *cobra.Command {
 	}
 	c := p.verb(&cobra.Command{
 		Use: "check COMMAND", Short: "print the verdict on a command without running it: allowed, ask or never",
-		Example: "  gatewaytui approvals check 'git log --oneline | head'\n" +
-			"  gatewaytui approvals check --environment sandbox 'npm install'\n" +
-			"  gatewaytui approvals check --json 'sudo rm -rf build' | jq -r '.commands[].command'",
+		Example: "  gatewaytui approvals check \"git log --oneline | head\"\n" +
+			"  gatewaytui approvals check --environment sandbox \"npm install\"\n" +
+			"  gatewaytui approvals check --json \"sudo rm -rf build\" | jq -r '.commands[].command'",
 		Long: `Reads COMMAND as bash and judges each simple command inside: those in substitutions and functions, and
 those that bash -c, sudo, env, xargs, find -exec and the like would run. The verdict is the worst one:
   allowed  it is on the list of harmless commands, or approvals.allow names it
