@@ -59,7 +59,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 		t.Message.Ended(model.Outcome{Usage: r.result.Usage, Finish: r.result.Finish, Calls: r.result.Calls})
 	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
-		c.o.Table.Progress(t, "sending the reply")
+		c.o.Table.Progress(t, ops.DoingReply)
 		r.reply(text, userError(err))
 	}
 	next, owned := c.o.Table.Release(c.turns, t, r.end)

@@ -81,6 +81,7 @@ const (
 	DoingModelSlot   = "waiting for a model slot"
 	DoingCompact     = "compacting the conversation"
 	DoingTurnSlot    = "waiting for a turn slot" // its turn has not begun
+	DoingReply       = "sending the reply"
 	DoingGather      = "waiting for more of the message"
 )
 

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 	"unique"
+
+	"gatewaytui/core/ops"
 )
 
 // Busy is what becomes of a message while a turn runs in its session (CV11).
@@ -164,13 +166,13 @@ func (tb *Table) Others(t *Turn) []Message {
 }
 
 // Overtake interrupts the running turn of key with ErrOvertaken, because its sender's next message waits, and returns the turn.
-// It is nil, and nothing is changed, if a turn of another sender runs, a compaction, one that was interrupted before, or one that
-// still fetches its files, which would be lost.
+// It is nil, and nothing is changed, if a turn of another sender runs, a compaction, one that was interrupted before, one that
+// still fetches its files, which would be lost, or one whose answer is on its way.
 func (tb *Table) Overtake(key, user string) *Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	t := tb.turns[key]
-	if t == nil || t.now.Interrupt != nil || t.Message.Instant || t.Message.Compact || t.Message.User != user ||
+	if t == nil || t.now.Interrupt != nil || t.now.Doing == ops.DoingReply || t.Message.Instant || t.Message.Compact || t.Message.User != user ||
 		t.Message.Files != "" && !t.now.Attached ||
 		slices.ContainsFunc(t.taken, func(m Message) bool { return m.User != user }) {
 		return nil

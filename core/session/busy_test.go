@@ -141,6 +141,7 @@ func TestCV11_ATurnIsOvertakenOnceByItsSender(t *testing.T) {
 		{"not by another", from("ann", "x", ""), nil, "bob", false},
 		{"not twice", from("ann", "x", ""), func(tb *Table, _ *Turn) { tb.Overtake("chat:dm:1", "ann") }, "ann", false},
 		{"not a turn that a program waits for", Message{User: "ann", Text: "x", Instant: true}, nil, "ann", false},
+		{"not once its answer is on its way", from("ann", "x", ""), func(tb *Table, turn *Turn) { tb.Progress(turn, ops.DoingReply) }, "ann", false},
 		{"not a compaction", Message{User: "ann", Text: "/compact", Compact: true}, nil, "ann", false},
 		{"not one that fetches its files", Message{User: "ann", Text: "x", Files: "[{}]"}, nil, "ann", false},
 		{"one that has its files", Message{User: "ann", Text: "x", Files: "[{}]"}, func(tb *Table, turn *Turn) { tb.Attach(turn, nil) }, "ann", true},
