@@ -166,8 +166,8 @@ func (tb *Table) Others(t *Turn) []Message {
 }
 
 // Overtake interrupts the running turn of key with ErrOvertaken, because its sender's next message waits, and returns the turn.
-// It is nil, and nothing is changed, if a turn of another sender runs, a compaction, one that was interrupted before, one that
-// still fetches its files, which would be lost, or one whose answer is on its way.
+// It is nil, and nothing is changed, for the turn of another sender, for a compaction, and for a turn that was interrupted before. So
+// it is for one that still fetches its files, which would be lost, and for one whose answer is on its way.
 func (tb *Table) Overtake(key, user string) *Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
