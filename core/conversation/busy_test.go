@@ -37,7 +37,9 @@ type home struct {
 	path string
 	ids  atomic.Int64
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// full means that a write failed: an answer that could not be saved may be followed by that of the next life.
+	full   bool
 	chat   map[string]string // by the key of the message
 	heard  map[string]string // the key of the message that answers a token
 	signs  map[string]string // by the id of the message
@@ -121,7 +123,7 @@ func (l *life) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.Se
 		l.home.stands = append(l.home.stands, m.Text)
 		return adapter.Sent{IDs: []string{"1"}}, nil
 	}
-	if before, again := l.home.chat[m.Key]; again && before != m.Text {
+	if before, again := l.home.chat[m.Key]; again && before != m.Text && !l.home.full {
 		l.home.rt.Errorf("message %s was answered with %q and with %q", m.Key, before, m.Text)
 	}
 	l.home.chat[m.Key] = m.Text
@@ -157,6 +159,8 @@ func (l *life) Damaged() bool { return false }
 
 func (l *life) ClockDoubted() bool                                                    { return false }
 func (l *life) Load(context.Context, string) error                                    { return nil }
+func (l *life) Take(string) (string, func())                                          { return "", func() {} }
+func (l *life) Drop(string)                                                           {}
 func (l *life) Prompt(bool) string                                                    { return "" }
 func (l *life) Emit(ops.EventType, string, string, ops.Payload)                       {}
 func (l *life) Received(string, error)                                                {}
@@ -230,7 +234,7 @@ func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.D
 	l.conversations = New(Options{
 		Table: l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}), Agent: agent.Config{MaxIterations: 6, Processes: l, Log: log},
 		Roster:    agent.NewRoster(pool, []agent.Definition{{Name: "default", Models: []string{model.Default}, Tools: new(tool.Set)}}, nil),
-		Workspace: l, Policy: session.Policy{Daily: -1}, Processes: l, Outbox: outbox, Gate: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
+		Workspace: l, Policy: session.Policy{Daily: -1}, Processes: l, Outbox: outbox, Gate: l, News: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
 		Bounds: Bounds{InterruptGrace: time.Second, KillGrace: time.Second, AgentClose: time.Second},
 		Life:   newID(), NewID: newID, Reached: func(string) {}, Stopping: make(chan struct{}),
 	})
@@ -390,8 +394,12 @@ func (l *life) act(act, n int) (m sent, ok bool) {
 		text += strings.Repeat("x", 4000)
 	case 10:
 		l.full.Store(1)
+		l.home.mu.Lock()
+		l.home.full = true
+		l.home.mu.Unlock()
 		return m, false
 	case 11:
+		l.full.Store(0) // what is withdrawn must be answered in the store
 		_, _ = l.conversations.Interrupt(context.Background(), m.session, "", session.ErrInterrupted)
 		return m, false
 	}
@@ -460,7 +468,7 @@ func (h *home) answers(key, text string) {
 // answered is answers with h.mu held.
 func (h *home) answered(key, text string) {
 	for _, n := range token.FindAllString(text, -1) {
-		if before := h.heard[n]; before != "" && before != key {
+		if before := h.heard[n]; before != "" && before != key && !h.full {
 			h.rt.Errorf("message %s was answered by %s and by %s", n, before, key)
 		}
 		h.heard[n] = key

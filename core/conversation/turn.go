@@ -357,7 +357,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
 	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, end, r.end, stored(r.result.Last)))
-	r.silent = errors.Is(err, session.ErrOvertaken) && !errors.Is(saveErr, agent.ErrStale)
+	r.silent = saveErr == nil && errors.Is(err, session.ErrOvertaken)
 	switch {
 	case saveErr == nil:
 		r.replied = end.Reply != nil
