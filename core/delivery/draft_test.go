@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -325,5 +326,69 @@ func TestCV7_AnAnswerThatWasWrittenBeforeItsDraftArrivedLeavesNoDraftOnRecord(t 
 				t.Errorf("the answer took the place of the draft: %t; the journal has %+v", taken, s.notes)
 			}
 		})
+	}
+}
+
+// CV6: however many turns stream into a chat, in each minute it gets no more edits, and no more messages with them, than its platform allows.
+func TestCV6_NoChatGetsMoreEditsThanItsPlatformAllows(t *testing.T) {
+	for name, bounds := range map[string]adapter.Bounds{
+		"a direct message": {Message: 4096, Messages: 60, Edits: 60, Typing: 5 * time.Second},
+		"a group":          {Message: 4096, Messages: 20, Edits: 20, Typing: 5 * time.Second},
+		"a slow platform":  {Message: 4096, Messages: 10, Edits: 5, Typing: 5 * time.Second},
+	} {
+		for _, turns := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s, %d turns", name, turns), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, o := newStage(t, Manner{Progress: ProgressShort, Stream: true})
+					s.bounds = bounds
+					var edits, all []time.Time
+					s.weather = func(call string) weather {
+						if call != "typing" {
+							all = append(all, time.Now())
+						}
+						if strings.HasSuffix(call, "edit") {
+							edits = append(edits, time.Now())
+						}
+						return weather{}
+					}
+					var writing sync.WaitGroup
+					for i := range turns {
+						show := o.Show(context.Background(), to("1", fmt.Sprint("m", i)))
+						writing.Go(func() {
+							for n := range 1000 { // five minutes
+								if n%100 == 0 {
+									show.Doing(fmt.Sprintf("step %d", n))
+								}
+								show.Delta(fmt.Sprintf("word%d ", n))
+								time.Sleep(300 * time.Millisecond)
+							}
+							show.Settle()
+							show.End()
+						})
+					}
+					writing.Wait()
+					synctest.Wait()
+					if turns == 1 && len(edits) < 5 {
+						t.Errorf("the chat saw %d edits in five minutes", len(edits))
+					}
+					most := func(at []time.Time) (n int) {
+						for i := range at {
+							end := i
+							for end < len(at) && at[end].Sub(at[i]) < time.Minute {
+								end++
+							}
+							n = max(n, end-i)
+						}
+						return n
+					}
+					if n := most(edits); n > bounds.Edits {
+						t.Errorf("%d edits in a minute, where the platform allows %d", n, bounds.Edits)
+					}
+					if n := most(all); n > bounds.Messages {
+						t.Errorf("%d messages and edits in a minute, where the platform allows %d", n, bounds.Messages)
+					}
+				})
+			})
+		}
 	}
 }

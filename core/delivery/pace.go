@@ -42,7 +42,7 @@ func (p *pace) take(now time.Time, cost float64) (wait time.Duration) {
 	}
 	p.fill(now)
 	if lack := cost + reserved - p.tokens; lack > 0 {
-		return time.Duration(lack / p.rate * float64(time.Second))
+		return max(time.Duration(lack/p.rate*float64(time.Second)), time.Millisecond) // never 0: nothing was taken
 	}
 	p.tokens -= cost
 	return 0
