@@ -203,11 +203,11 @@ func (s *survey) shell() bool { return slices.Contains(s.c.Tools.Enabled, "termi
 func (s *survey) people() {
 	t, d := s.c.Adapters.Telegram, s.c.Adapters.Discord
 	if t.Enabled && t.AllowAll && s.shell() {
-		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" out of tools.enabled",
+		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" and \"files\" out of tools.enabled",
 			"adapters.telegram.allow_all lets everyone on Telegram run commands as the gateway's user")
 	}
 	if d.Enabled && d.AllowAll && s.shell() {
-		s.say(High, "discord.allow_all", "list the users in adapters.discord.allow, or take \"terminal\" out of tools.enabled",
+		s.say(High, "discord.allow_all", "list the users in adapters.discord.allow, or take \"terminal\" and \"files\" out of tools.enabled",
 			"adapters.discord.allow_all lets everyone on Discord run commands as the gateway's user")
 	}
 	if s.f.UID != 0 || !s.shell() {
