@@ -1,21 +1,16 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
-	"gatewaytui/core/tool"
 	"gatewaytui/core/window"
 )
 
@@ -314,187 +309,6 @@ func (r *run) answer(m model.Message) error {
 	r.a.add(m)
 	r.res.Text, r.res.Last = m.Content, []model.Message{m}
 	return nil
-}
-
-// complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.
-func (r *run) complete() (model.Message, error) {
-	r.res.Iterations++
-	var streamed strings.Builder
-	var moved time.Time
-	delta := func(text string) {
-		if r.ctx.Err() != nil {
-			return
-		}
-		streamed.WriteString(text)
-		if r.turn.Delta != nil && text != "" {
-			r.turn.Delta(text)
-		}
-		if now := time.Now(); now.Sub(moved) >= progressEvery {
-			moved = now
-			doing := ops.DoingModelCall // a thinking model makes progress
-			if streamed.Len() > 0 {
-				doing = ops.DoingModelAnswer
-			}
-			r.progress(doing)
-		}
-	}
-	release, err := r.slot()
-	if err != nil {
-		return model.Message{}, err
-	}
-	began := time.Now()
-	sent := r.a.tokens + r.fixed()
-	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
-	release()
-	r.called(r.a.client, resp, began, err)
-	if err == nil {
-		if sent >= learnFrom {
-			r.a.gauge.Learn(sent, resp.Usage.In)
-		}
-		r.measured(resp.Usage.In + resp.Usage.Out)
-		r.res.Model = resp.Model
-	}
-	r.res.Finish = resp.Finish
-	if cause := context.Cause(r.ctx); cause != nil {
-		if streamed.Len() > 0 {
-			r.keep(model.Message{Role: model.RoleAssistant, Content: streamed.String() + " [interrupted]"})
-		}
-		return model.Message{}, cause
-	}
-	if err != nil {
-		return model.Message{}, fmt.Errorf("model call: %w", err)
-	}
-	return resp.Message, nil
-}
-
-// called counts a model call that ended.
-func (r *run) called(client model.Client, resp model.Response, began time.Time, err error) {
-	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Failed: resp.Failed, Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
-	}
-	r.res.Usage.Add(resp.Usage.Count())
-}
-
-// slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn
-// is interrupted, stops or stalls for too long.
-func (r *run) slot() (release func(), err error) {
-	slots := r.a.cfg.Slots
-	if slots == nil {
-		return func() {}, nil
-	}
-	waited := false
-	release, err = slots.Acquire(r.ctx, r.a.cfg.Session, func() {
-		waited = true
-		if r.turn.Waiting != nil && r.ctx.Err() == nil {
-			r.turn.Waiting()
-		}
-	})
-	if err == nil && waited {
-		r.progress(ops.DoingModelCall)
-	}
-	return release, err
-}
-
-// request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
-// accepts a later system message.
-func (r *run) request() model.Request {
-	system, talk := r.system(), r.a.conversation()
-	messages := make([]model.Message, 0, len(talk)+1)
-	if system != "" {
-		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})
-	}
-	messages = append(messages, talk...)
-	in := r.turn.Input
-	if in.Params.Forces() && r.res.Iterations > 1 {
-		in.Params.ToolChoice = nil
-	}
-	return model.Request{Session: r.a.script, Messages: messages, Tools: r.offered(), Params: in.Params}
-}
-
-// offered are the tools that the model may call. The client's function hides the agent's tool of the same name.
-func (r *run) offered() []model.ToolSpec {
-	own := r.a.cfg.Tools.Specs()
-	if len(r.turn.Input.Tools) == 0 {
-		return own
-	}
-	own = slices.DeleteFunc(slices.Clone(own), func(s model.ToolSpec) bool { return r.isClients(s.Name) })
-	return append(own, r.turn.Input.Tools...)
-}
-
-// append makes messages durable, then part of the transcript. After an error the state on disk is unknown: the next turn
-// reads it.
-func (r *run) append(messages ...model.Message) error {
-	return r.appended(messages, r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages))
-}
-
-// steer adds what the user wrote meanwhile to the transcript, once a step of the turn has ended.
-func (r *run) steer() error {
-	if r.turn.Steer == nil || r.res.Iterations == 0 || r.ctx.Err() != nil {
-		return nil
-	}
-	messages, err := r.turn.Steer(r.ctx)
-	return r.appended(messages, err)
-}
-
-// appended makes messages part of the transcript unless err says that they could not be made durable.
-func (r *run) appended(messages []model.Message, err error) error {
-	if err == nil {
-		r.a.add(messages...)
-		return nil
-	}
-	r.a.forget()
-	if cause := context.Cause(r.ctx); cause != nil {
-		return cause
-	}
-	if errors.Is(err, ErrStale) {
-		return err
-	}
-	return fmt.Errorf("save a step of turn %s: %w", r.turn.ID, err)
-}
-
-// keep makes messages part of the transcript that the gateway makes durable with the turn's end.
-func (r *run) keep(messages ...model.Message) {
-	r.a.add(messages...)
-	r.res.Last = append(r.res.Last, messages...)
-}
-
-// call runs the calls of one message in order. Each result is durable before the next call begins, so that a crash costs
-// one call, not the round.
-func (r *run) call(calls []model.ToolCall) error {
-	for i, c := range calls {
-		if cause := context.Cause(r.ctx); cause != nil {
-			for _, left := range calls[i:] {
-				r.keep(toolResult(left, neverStarted))
-			}
-			return cause
-		}
-		if r.isClients(c.Name) {
-			if err := r.append(toolResult(c, notAlone)); err != nil {
-				return err
-			}
-			continue
-		}
-		r.toolsRan = true
-		r.progress(c.Name)
-		text := r.a.cfg.Tools.Run(r.ctx, c.Name, tool.Call{
-			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
-			Progress: r.progress, Signalled: r.turn.Signalled, Delegate: r,
-		})
-		r.progress(c.Name + ": ended")
-		if r.ctx.Err() == nil {
-			err := r.append(toolResult(c, text))
-			if err == nil {
-				continue
-			}
-			if r.ctx.Err() == nil {
-				return err
-			}
-		}
-		// It is too late for a step of the turn, but the result is still true. If the append wrote it after all, repaired
-		// keeps one of the two.
-		r.keep(toolResult(c, text))
-	}
-	return context.Cause(r.ctx)
 }
 
 // progress reports progress to the turn's owner. A tool's description of its activity has text of models and users.

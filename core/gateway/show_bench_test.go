@@ -24,7 +24,7 @@ const (
 	writerPace   = 100 * time.Millisecond
 )
 
-func (w writer) New() model.Client { return writerClient{scriptClient{w.script}} }
+func (w writer) New() model.Client { return writerClient{scriptClient(w)} }
 
 type writerClient struct{ scriptClient }
 

@@ -183,7 +183,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 			if early := tb.Gathered(t.Context(), "chat:dm:1", false); early != nil {
 				t.Error("it began too early")
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			return tb.Gathered(t.Context(), "chat:dm:1", false)
 		}, "a" + cut},
 		{"the end follows", func(t *testing.T, tb *Table) *Turn {

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"slices"
+	"strings"
+	"time"
+)
+
+// complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.
+func (r *run) complete() (model.Message, error) {
+	r.res.Iterations++
+	var streamed strings.Builder
+	var moved time.Time
+	delta := func(text string) {
+		if r.ctx.Err() != nil {
+			return
+		}
+		streamed.WriteString(text)
+		if r.turn.Delta != nil && text != "" {
+			r.turn.Delta(text)
+		}
+		if now := time.Now(); now.Sub(moved) >= progressEvery {
+			moved = now
+			doing := ops.DoingModelCall // a thinking model makes progress
+			if streamed.Len() > 0 {
+				doing = ops.DoingModelAnswer
+			}
+			r.progress(doing)
+		}
+	}
+	release, err := r.slot()
+	if err != nil {
+		return model.Message{}, err
+	}
+	began := time.Now()
+	sent := r.a.tokens + r.fixed()
+	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
+	release()
+	r.called(r.a.client, resp, began, err)
+	if err == nil {
+		if sent >= learnFrom {
+			r.a.gauge.Learn(sent, resp.Usage.In)
+		}
+		r.measured(resp.Usage.In + resp.Usage.Out)
+		r.res.Model = resp.Model
+	}
+	r.res.Finish = resp.Finish
+	if cause := context.Cause(r.ctx); cause != nil {
+		if streamed.Len() > 0 {
+			r.keep(model.Message{Role: model.RoleAssistant, Content: streamed.String() + " [interrupted]"})
+		}
+		return model.Message{}, cause
+	}
+	if err != nil {
+		return model.Message{}, fmt.Errorf("model call: %w", err)
+	}
+	return resp.Message, nil
+}
+
+// called counts a model call that ended.
+func (r *run) called(client model.Client, resp model.Response, began time.Time, err error) {
+	if r.a.cfg.Called != nil {
+		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Failed: resp.Failed, Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+	}
+	r.res.Usage.Add(resp.Usage.Count())
+}
+
+// slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn
+// is interrupted, stops or stalls for too long.
+func (r *run) slot() (release func(), err error) {
+	slots := r.a.cfg.Slots
+	if slots == nil {
+		return func() {}, nil
+	}
+	waited := false
+	release, err = slots.Acquire(r.ctx, r.a.cfg.Session, func() {
+		waited = true
+		if r.turn.Waiting != nil && r.ctx.Err() == nil {
+			r.turn.Waiting()
+		}
+	})
+	if err == nil && waited {
+		r.progress(ops.DoingModelCall)
+	}
+	return release, err
+}
+
+// request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
+// accepts a later system message.
+func (r *run) request() model.Request {
+	system, talk := r.system(), r.a.conversation()
+	messages := make([]model.Message, 0, len(talk)+1)
+	if system != "" {
+		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})
+	}
+	messages = append(messages, talk...)
+	in := r.turn.Input
+	if in.Params.Forces() && r.res.Iterations > 1 {
+		in.Params.ToolChoice = nil
+	}
+	return model.Request{Session: r.a.script, Messages: messages, Tools: r.offered(), Params: in.Params}
+}
+
+// offered are the tools that the model may call. The client's function hides the agent's tool of the same name.
+func (r *run) offered() []model.ToolSpec {
+	own := r.a.cfg.Tools.Specs()
+	if len(r.turn.Input.Tools) == 0 {
+		return own
+	}
+	own = slices.DeleteFunc(slices.Clone(own), func(s model.ToolSpec) bool { return r.isClients(s.Name) })
+	return append(own, r.turn.Input.Tools...)
+}
