@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"gatewaytui/core/model"
-	"gatewaytui/core/ops"
 	"slices"
 	"strings"
 	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 )
 
 // complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
 	"gatewaytui/core/model"
 	"gatewaytui/core/tool"
 )
