@@ -14,6 +14,7 @@ const (
 	AbilityThreads    Ability = "threads"         // Inbound.Chat is ChatThread
 	AbilityTyping     Ability = "typing"          // Typer
 	AbilityEdit       Ability = "edit"            // Editor
+	AbilityDrafts     Ability = "drafts"          // Drafter, Bounds.Drafts
 	AbilityReactions  Ability = "reactions"       // Reactor
 	AbilityButtons    Ability = "buttons"         // Outgoing.Buttons
 	AbilityFilesIn    Ability = "files in"        // Fetcher, Inbound.Files
@@ -37,6 +38,8 @@ type Bounds struct {
 	Messages, Edits int
 	// Typing is how long the platform shows that someone types, from one call of Typer.
 	Typing time.Duration
+	// Drafts is how long the chat shows a draft, from one call of Drafter; 0: the chat has no drafts.
+	Drafts time.Duration
 	// File is the largest file that a bot may send, in bytes.
 	File int64
 }
@@ -63,6 +66,13 @@ type Editor interface {
 	Edit(ctx context.Context, id string, m Outgoing) (Sent, error)
 	// Remove takes a message out of the chat. One that is gone already is not an error.
 	Remove(ctx context.Context, target, id string) error
+}
+
+// Drafter shows what the bot writes before it is a message.
+type Drafter interface {
+	// Draft shows m in the chat m.Target for as long as Bounds.Drafts says, in the place of the earlier draft of the same id, which
+	// is not 0. A draft is not a message: it leaves without a call. Of a text that is too long the end is shown.
+	Draft(ctx context.Context, id int64, m Outgoing) error
 }
 
 // Reactor puts signs on messages of others.

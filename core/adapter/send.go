@@ -40,6 +40,13 @@ func (s *Supervisor) Typing(ctx context.Context, name, target string) error {
 	}))
 }
 
+// Draft shows m as the draft id of a chat, for as long as Bounds.Drafts says.
+func (s *Supervisor) Draft(ctx context.Context, name string, id int64, m Outgoing) error {
+	return done(request(ctx, s, "show a draft on", name, passing, func(ctx context.Context, c Drafter) (struct{}, error) {
+		return struct{}{}, c.Draft(ctx, id, m)
+	}))
+}
+
 // React makes emoji the bot's only reaction to the message id; an empty emoji takes it back.
 func (s *Supervisor) React(ctx context.Context, name, target, id, emoji string) error {
 	return done(request(ctx, s, "react on", name, passing, func(ctx context.Context, c Reactor) (struct{}, error) {

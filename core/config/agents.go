@@ -300,7 +300,7 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 		known      []string
 	}{
 		{"chat.progress", r.Chat.Progress, []string{ProgressOff, ProgressShort, ProgressFull}},
-		{"chat.stream", r.Chat.Stream, []string{StreamOff, StreamEdit}},
+		{"chat.stream", r.Chat.Stream, []string{StreamOff, StreamEdit, StreamDraft}},
 		{"chat.busy", cmp.Or(r.Chat.Busy, BusyQueue), []string{BusyQueue, BusySteer, BusyInterrupt}},
 		{"chat.mention", cmp.Or(r.Chat.Mention, MentionRequired), []string{MentionRequired, MentionAlways, MentionNever}},
 		{"chat.sessions", r.Chat.Sessions, []string{SessionsAuto, SessionsShared, SessionsPerUser}},

@@ -80,7 +80,7 @@ type Route struct {
 // Chat is how the sessions of a route are shown in their chats.
 type Chat struct {
 	Progress string `toml:"progress" default:"short" doc:"of a turn that takes over 10s, in one message that is edited: \"off\", \"short\" (the running step) or \"full\" (the steps before it, too)"`
-	Stream   string `toml:"stream" default:"off" doc:"\"edit\" shows the answer as it is written, in one message that is edited; \"off\" sends it when it is whole"`
+	Stream   string `toml:"stream" default:"off" doc:"\"edit\" shows the answer as it is written, in one message that is edited; \"draft\" does in a draft, in a chat that has drafts; \"off\" sends it when it is whole"`
 	Busy     string `toml:"busy" doc:"a message during a turn: \"queue\" (it waits), \"steer\" (the turn reads it after its next step) or \"interrupt\" (it ends the turn); empty is steer in direct messages and queue elsewhere"`
 	Mention  string `toml:"mention" doc:"which messages of a group the bot answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. Empty is what the platform's own key says, else required"`
 	Sessions string `toml:"sessions" default:"auto" doc:"whose a conversation in a group is: \"auto\" (one for each thread, else one for each member), \"shared\" (one for all) or \"per_user\" (one for each member, in a thread too)"`
@@ -112,6 +112,7 @@ const (
 	ProgressFull  = "full"
 	StreamOff     = "off"
 	StreamEdit    = "edit"
+	StreamDraft   = "draft"
 )
 
 // Agent is [agent].

@@ -138,9 +138,11 @@ func (l *life) Remove(context.Context, string, string, string) error { return ni
 func (l *life) SendFile(context.Context, string, string, adapter.OutgoingFile) (adapter.Sent, error) {
 	return adapter.Sent{}, adapter.ErrUnable
 }
-func (l *life) Typing(context.Context, string, string) error { return nil }
-func (l *life) Can(_ string, a adapter.Ability) bool         { return a == adapter.AbilityReactions }
-func (l *life) Bounds(string, string) adapter.Bounds         { return adapter.Bounds{} }
+func (l *life) Draft(context.Context, string, int64, adapter.Outgoing) error { return nil }
+func (l *life) Typing(context.Context, string, string) error                 { return nil }
+func (l *life) Can(_ string, a adapter.Ability) bool { return a == adapter.AbilityReactions }
+
+func (l *life) Bounds(string, string) adapter.Bounds { return adapter.Bounds{} }
 
 func (l *life) React(_ context.Context, _, _, id, emoji string) error {
 	l.home.mu.Lock()

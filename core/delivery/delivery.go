@@ -28,6 +28,8 @@ type Sender interface {
 	Edit(ctx context.Context, adapter, id string, m adapter.Outgoing) (adapter.Sent, error)
 	Remove(ctx context.Context, adapter, target, id string) error
 	Typing(ctx context.Context, adapter, target string) error
+	// Draft shows m as the draft id of a chat, which is not a message.
+	Draft(ctx context.Context, adapter string, id int64, m adapter.Outgoing) error
 	// React makes emoji the bot's only reaction to a message; empty takes it back.
 	React(ctx context.Context, adapter, target, id, emoji string) error
 	// Can reports whether the adapter has an ability, Bounds what it allows in a chat. Neither waits.

@@ -219,11 +219,13 @@ func TestCV7_DraftsOfAnEarlierLifeLeaveTheirChats(t *testing.T) {
 // it, and no draft stays.
 func TestCV7_TheAnswerComesOutOnceUnderFloodsLossesDelaysRefusalsAndHangs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		manner := Manner{Progress: rapid.SampledFrom([]Progress{ProgressOff, ProgressShort, progressFull}).Draw(rt, "progress"), Stream: rapid.Bool().Draw(rt, "stream")}
+		manner := Manner{Progress: rapid.SampledFrom([]Progress{ProgressOff, ProgressShort, progressFull}).Draw(rt, "progress"), Stream: rapid.Bool().Draw(rt, "stream"), Draft: rapid.Bool().Draw(rt, "draft")}
+		lasts := rapid.SampledFrom([]time.Duration{0, 30 * time.Second}).Draw(rt, "how long the chat shows a draft")
 		fates := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(rt, "fates")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 4000), 1, 30).Draw(rt, "steps")
 		synctest.Test(t, func(t *testing.T) {
 			s, o := newStage(t, manner)
+			s.bounds.Drafts = lasts
 			var mu sync.Mutex
 			n, calm, undecided := 0, false, false
 			s.weather = func(call string) weather {
@@ -297,6 +299,9 @@ func TestCV7_TheAnswerComesOutOnceUnderFloodsLossesDelaysRefusalsAndHangs(t *tes
 			}
 			if n := len(s.typed); n > 0 && s.typed[n-1].After(s.final) {
 				rt.Error("typing was shown after the answer began")
+			}
+			if n := len(s.sketches); n > 0 && (lasts == 0 || !manner.Draft || s.sketches[n-1].at.After(s.final)) {
+				rt.Error("a draft was shown after the answer began, or where none should be")
 			}
 		})
 	})

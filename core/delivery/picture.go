@@ -23,8 +23,9 @@ const (
 // Manner is how a chat is treated: what it sees of a running turn, what becomes of its messages meanwhile, and the rules of a group.
 type Manner struct {
 	Progress Progress
-	// Stream shows the answer as it is written.
-	Stream bool
+	// Stream shows the answer as it is written, in a message that becomes the answer. Draft shows it, and the progress, in a draft of
+	// a chat that has drafts, and else nothing.
+	Stream, Draft bool
 	// Busy is what becomes of a message while a turn runs; empty: the turn reads it in a direct message, and it waits elsewhere.
 	Busy session.Busy
 	// Join is how long a long message waits for more of it; 0: not at all.
@@ -56,6 +57,7 @@ type picture struct {
 	manner Manner
 	most   int           // the longest message in UTF-16 units
 	gap    time.Duration // the least time between two changes
+	renew  time.Duration // after how long what is shown is shown again; 0: it stays
 
 	began time.Time
 	doing string
@@ -112,19 +114,25 @@ func (p *picture) becomes() bool { return p.manner.Stream }
 
 // due is when the chat should see something new; the zero time: not before something changes.
 func (p *picture) due() (at time.Time) {
+	renewed := p.renew > 0 && p.shown != ""
 	switch {
 	case p.over:
 		return time.Time{}
 	case p.dirty:
 		at = p.first.Add(draftAfter)
-	case p.manner.Progress == ProgressOff:
+	case p.manner.Progress == ProgressOff && !renewed:
 		return time.Time{}
+	case p.manner.Progress == ProgressOff:
+		at = p.changed.Add(p.renew)
 	case p.shown == "":
 		at = p.began.Add(progressAfter)
 	case p.told != p.doing:
 		at = p.changed.Add(stepGap)
 	default:
 		at = p.changed.Add(max(clockGap, p.changed.Sub(p.began)/8))
+	}
+	if again := p.changed.Add(p.renew); renewed && again.Before(at) {
+		at = again
 	}
 	if first := p.began.Add(progressAfter); !p.dirty && at.Before(first) {
 		at = first

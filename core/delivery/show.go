@@ -37,6 +37,8 @@ type Show struct {
 	bounds adapter.Bounds
 	typing bool
 	stream bool
+	// drafts means that a draft shows the picture, and draft below stays without a message.
+	drafts bool
 
 	// ctx ends the calls under way, typingCtx those of them that show typing; over is closed when none begins any more; drawn,
 	// typed are closed when the goroutines have returned. wake says that the picture changed.
@@ -71,19 +73,25 @@ func (o *Outbox) Show(ctx context.Context, in store.Inbox) *Show {
 	}
 	manner := o.o.Manner(in.Session)
 	types := o.sender.Can(in.Adapter, adapter.AbilityTyping)
-	draws := o.sender.Can(in.Adapter, adapter.AbilityEdit) && (manner.Stream || manner.Progress != ProgressOff)
+	bounds := o.sender.Bounds(in.Adapter, in.Target)
+	drafts := manner.Draft && bounds.Drafts > 0 && o.sender.Can(in.Adapter, adapter.AbilityDrafts)
+	manner.Stream = manner.Stream || drafts
+	draws := drafts || o.sender.Can(in.Adapter, adapter.AbilityEdit) && (manner.Stream || manner.Progress != ProgressOff)
 	if !types && !draws {
 		return nil
 	}
 	now := time.Now()
 	s := &Show{
-		o: o, in: in, chat: in.Adapter + " " + adapter.ChatOf(in.Target), bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types, stream: manner.Stream,
+		o: o, in: in, chat: in.Adapter + " " + adapter.ChatOf(in.Target), bounds: bounds, typing: types, stream: manner.Stream, drafts: drafts,
 		over: make(chan struct{}), drawn: make(chan struct{}), typed: make(chan struct{}), wake: make(chan struct{}, 1),
 		draft: store.Draft{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, At: now},
 	}
 	s.picture = picture{manner: manner, most: cmp.Or(s.bounds.Message, usualMost), gap: leastGap, began: now, since: now, over: !draws}
 	if s.bounds.Edits > 0 {
 		s.picture.gap = max(leastGap, time.Minute/time.Duration(s.bounds.Edits))
+	}
+	if drafts {
+		s.picture.renew = bounds.Drafts * 4 / 5
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.typingCtx, s.cancelTyping = context.WithCancel(s.ctx)
@@ -280,7 +288,7 @@ func (s *Show) draw() {
 			wait = time.Hour // nothing is due before something changes
 		case text != "":
 			if wait = s.o.take(s.chat, messageCost); wait == 0 {
-				wait = s.put(text)
+				wait = s.show(text)
 			} else if !s.sleep(wait, nil) { // a change does not shorten this wait
 				return
 			}
@@ -289,6 +297,14 @@ func (s *Show) draw() {
 			return
 		}
 	}
+}
+
+// show has the chat see text. It returns after how long to look again.
+func (s *Show) show(text string) (wait time.Duration) {
+	if s.drafts {
+		return s.sketch(text)
+	}
+	return s.put(text)
 }
 
 // put makes the message in the chat what text says. It returns after how long to look again.

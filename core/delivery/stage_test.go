@@ -20,6 +20,7 @@ type stage struct {
 	mu       sync.Mutex
 	messages []said // by id, from 1
 	typed    []time.Time
+	sketches []sketched
 	calls    []string
 	hung     chan struct{}
 	final    time.Time // when the first call for an answer began
@@ -30,6 +31,13 @@ type said struct {
 	text    string
 	removed bool
 	passing bool
+}
+
+// sketched is a draft as the chat showed it.
+type sketched struct {
+	id   int64
+	text string
+	at   time.Time
 }
 
 // weather is how a call fares: it is done or not, after a delay, and its caller hears err. A call that hangs ignores its context.
@@ -50,7 +58,7 @@ func newStage(t *testing.T, m Manner) (*stage, *Outbox) {
 }
 
 func (s *stage) Can(_ string, a adapter.Ability) bool {
-	return a == adapter.AbilityEdit || a == adapter.AbilityTyping
+	return a == adapter.AbilityEdit || a == adapter.AbilityTyping || a == adapter.AbilityDrafts
 }
 
 func (s *stage) Bounds(string, string) adapter.Bounds { return s.bounds }
@@ -137,6 +145,13 @@ func (s *stage) Remove(ctx context.Context, _, _, id string) error {
 	return s.do(ctx, "remove", func() error {
 		n, _ := strconv.Atoi(id)
 		s.messages[n-1].removed = true
+		return nil
+	})
+}
+
+func (s *stage) Draft(ctx context.Context, _ string, id int64, m adapter.Outgoing) error {
+	return s.do(ctx, "sketch", func() error {
+		s.sketches = append(s.sketches, sketched{id, m.Text, time.Now()})
 		return nil
 	})
 }

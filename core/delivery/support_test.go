@@ -84,6 +84,8 @@ func (w *world) Edit(ctx context.Context, name, _ string, m adapter.Outgoing) (a
 
 func (w *world) Remove(context.Context, string, string, string) error { return nil }
 
+func (w *world) Draft(context.Context, string, int64, adapter.Outgoing) error { return nil }
+
 func (w *world) Typing(context.Context, string, string) error { return nil }
 
 func (w *world) React(context.Context, string, string, string, string) error { return nil }

@@ -170,7 +170,7 @@ func (g *Gateway) buildAdapters() {
 func (g *Gateway) manner(key string) delivery.Manner {
 	c := g.opts.Config.ChatOf(key)
 	rules := delivery.Rules{Mention: delivery.Mention(c.Mention), Sessions: delivery.Sessions(c.Sessions)}
-	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
+	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Draft: c.Stream == config.StreamDraft, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
 }
 
 // roster is the agents and the routes of the config.

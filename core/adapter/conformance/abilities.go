@@ -47,6 +47,31 @@ func (s *suite) edits() {
 	}
 }
 
+func (s *suite) drafts() {
+	peer, able := peerWith[DraftPeer](s, adapter.AbilityDrafts)
+	if !able {
+		return
+	}
+	c := s.connect()
+	to := s.chat("hello")
+	drafter, is := c.(adapter.Drafter)
+	if !is {
+		s.Fatal("the connection shows no drafts")
+	}
+	for _, text := range []string{"one", "one two", "one two"} {
+		if err := drafter.Draft(s.Context(), 7, adapter.Outgoing{Target: to, Text: text, Passing: true}); err != nil {
+			s.Error(err)
+		}
+	}
+	if got := peer.Drafts(); !slices.Equal(got, []string{"one", "one two", "one two"}) || len(s.peer.Texts()) != 0 {
+		s.Errorf("the drafts are %q, the messages %q", got, s.peer.Texts())
+	}
+	s.refused("a blank draft", drafter.Draft(s.Context(), 7, adapter.Outgoing{Target: to, Text: " ", Passing: true}))
+	if b, is := s.peer.Platform().(adapter.Bounded); !is || b.Bounds(to).Drafts <= 0 {
+		s.Error("the platform does not say for how long it shows a draft")
+	}
+}
+
 func (s *suite) types() {
 	c := s.connect()
 	to := s.chat("hello")
@@ -73,6 +98,7 @@ func (s *suite) isAble() {
 	for a, is := range map[adapter.Ability]bool{
 		adapter.AbilityTyping: ok[adapter.Typer](c), adapter.AbilityEdit: ok[adapter.Editor](c), adapter.AbilityReactions: ok[adapter.Reactor](c),
 		adapter.AbilityFilesIn: ok[adapter.Fetcher](c), adapter.AbilityFilesOut: ok[adapter.FileSender](c), adapter.AbilityMenu: ok[adapter.MenuSetter](c),
+		adapter.AbilityDrafts: ok[adapter.Drafter](c),
 	} {
 		if s.can(a) != is {
 			s.Errorf("%q: the platform says %t, the connection %t", a, !is, is)

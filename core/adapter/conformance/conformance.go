@@ -61,6 +61,12 @@ type FilePeer interface {
 // SentFile is a file as it arrived in a chat.
 type SentFile struct{ Name, Content, Text string }
 
+// DraftPeer has drafts in the chat of Peer.Say.
+type DraftPeer interface {
+	// Drafts are the texts that its draft had, in order.
+	Drafts() []string
+}
+
 // ReactionPeer shows reactions in the chat of Peer.Say.
 type ReactionPeer interface {
 	// Reactions are the bot's to the message with this Inbound.ID.
@@ -86,6 +92,7 @@ func Run(t *testing.T, simulate func(t *testing.T, f func(t *testing.T, p Peer))
 		{"a message is sent once, and its id is known", (*suite).sendsOnce},
 		{"a long text is split within the bound, and goes on where it stopped", (*suite).splits},
 		{"a message is edited and removed", (*suite).edits},
+		{"a draft is shown, and is not a message", (*suite).drafts},
 		{"it types", (*suite).types},
 		{"a file comes with its message, and a later connection fetches it", (*suite).fetches},
 		{"a file is sent once, with its text", (*suite).sendsFiles},

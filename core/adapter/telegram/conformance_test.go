@@ -34,6 +34,15 @@ func (p steered) Files() (out []conformance.SentFile) {
 	return out
 }
 
+func (p steered) Drafts() (out []string) {
+	for _, d := range p.w.api.Drafts() {
+		if d.ChatID == owner && d.ID == 7 {
+			out = append(out, d.Text)
+		}
+	}
+	return out
+}
+
 func (p steered) Reactions(message string) []string {
 	id, err := messageID(message)
 	if err != nil {

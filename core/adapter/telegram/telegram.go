@@ -108,17 +108,19 @@ func (p *Platform) Name() string { return "telegram" }
 // Abilities implements adapter.Able.
 func (p *Platform) Abilities() []adapter.Ability {
 	return []adapter.Ability{
-		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityReactions, adapter.AbilityButtons,
+		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityDrafts,
+		adapter.AbilityReactions, adapter.AbilityButtons,
 		adapter.AbilityFilesIn, adapter.AbilityFilesOut, adapter.AbilityMenu, adapter.AbilityFormat,
 	}
 }
 
 // Bounds implements adapter.Bounded. Telegram allows a message a second in a private chat and 20 a minute in a group
-// (https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this), and shows an action for five seconds.
+// (https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this), and shows an action for five seconds. It
+// has drafts in private chats alone.
 func (p *Platform) Bounds(target string) adapter.Bounds {
-	b := adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 5 * time.Second}
+	b := adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 5 * time.Second, Drafts: draftLasts}
 	if to, err := parseAddress(target); err == nil && to.chat < 0 {
-		b.Messages, b.Edits = 20, 20
+		b.Messages, b.Edits, b.Drafts = 20, 20, 0
 	}
 	return b
 }

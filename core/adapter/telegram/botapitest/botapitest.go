@@ -37,6 +37,7 @@ type Server struct {
 	updates []map[string]any // not confirmed, in order
 	sent    []*message
 	actions []Action
+	drafts  []Draft
 	calls   map[string]int
 	faults  map[string]*Fault
 	menu    []Command
@@ -181,6 +182,8 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, method string, 
 		s.react(w, args)
 	case "answercallbackquery":
 		s.answerPress(w, args)
+	case "sendmessagedraft":
+		s.sendDraft(w, args)
 	case "editmessagetext":
 		s.editMessage(w, args)
 	case "deletemessage":

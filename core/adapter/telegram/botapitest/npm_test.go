@@ -41,6 +41,14 @@ bot.command('edit', async (ctx) => {
 	const gone = await ctx.reply('gone');
 	await ctx.api.deleteMessage(ctx.chat.id, gone.message_id);
 });
+bot.command('draft', async (ctx) => {
+	const shown = { chat_id: ctx.chat.id, draft_id: 5 };
+	await ctx.api.raw.sendMessageDraft({ ...shown, text: '' });
+	await ctx.api.raw.sendMessageDraft({ ...shown, text: 'bold', entities: [{ type: 'bold', offset: 0, length: 4 }] });
+	for (const wrong of [{ text: 'x', draft_id: 0 }, { text: 'x', chat_id: -100 }, { text: 'x'.repeat(4097) }]) {
+		try { await ctx.api.raw.sendMessageDraft({ ...shown, ...wrong }); } catch (e) { await ctx.reply(said(e)); }
+	}
+});
 bot.command('sign', async (ctx) => {
 	await ctx.react('👀');
 	try { await ctx.react('✅'); } catch (e) { await ctx.reply(said(e)); }
@@ -122,6 +130,11 @@ func TestAWidelyUsedClientUnderstandsTheDouble(t *testing.T) {
 	want("a message is edited, another removed", "bold")
 	if m := s.Sent()[done-1]; m.Entities == "" || m.Buttons != "" || len(s.Actions()) != 1 {
 		t.Errorf("the edited message is %+v, actions %v", m, s.Actions())
+	}
+	say(botapitest.Update{Message: command("/draft")})
+	want("drafts are not messages, and have bounds", "400 Bad Request: invalid draft_id specified", "400 Bad Request: chat not found", "400 Bad Request: message is too long")
+	if d := s.Drafts(); len(d) != 2 || d[0].Text != "" || d[1].Text != "bold" || d[1].Entities == "" || d[1].ID != 5 || d[1].ChatID != 7 {
+		t.Errorf("the drafts are %+v", d)
 	}
 	say(botapitest.Update{Message: command("/menu")})
 	want("the menu is set", "keys")
