@@ -140,7 +140,7 @@ func (l *life) SendFile(context.Context, string, string, adapter.OutgoingFile) (
 }
 func (l *life) Draft(context.Context, string, int64, adapter.Outgoing) error { return nil }
 func (l *life) Typing(context.Context, string, string) error                 { return nil }
-func (l *life) Can(_ string, a adapter.Ability) bool { return a == adapter.AbilityReactions }
+func (l *life) Can(_ string, a adapter.Ability) bool                         { return a == adapter.AbilityReactions }
 
 func (l *life) Bounds(string, string) adapter.Bounds { return adapter.Bounds{} }
 
