@@ -340,18 +340,19 @@ func TestCV6_NoChatGetsMoreEditsThanItsPlatformAllows(t *testing.T) {
 		"a direct message": {Message: 4096, Messages: 60, Edits: 60, Typing: 5 * time.Second},
 		"a group":          {Message: 4096, Messages: 20, Edits: 20, Typing: 5 * time.Second},
 		"a slow platform":  {Message: 4096, Messages: 10, Edits: 5, Typing: 5 * time.Second},
+		"a chat of drafts": {Message: 4096, Messages: 60, Edits: 60, Typing: 5 * time.Second, Drafts: 30 * time.Second},
 	} {
 		for _, turns := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d turns", name, turns), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, o := newStage(t, Manner{Progress: ProgressShort, Stream: true})
+					s, o := newStage(t, Manner{Progress: ProgressShort, Stream: true, Draft: true})
 					s.bounds = bounds
 					var edits, all []time.Time
 					s.weather = func(call string) weather {
 						if call != "typing" {
 							all = append(all, time.Now())
 						}
-						if strings.HasSuffix(call, "edit") {
+						if strings.HasSuffix(call, "edit") || call == "sketch" {
 							edits = append(edits, time.Now())
 						}
 						return weather{}
