@@ -64,9 +64,7 @@ func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
 		}
 		switch texts = append(texts, m.Text); len(texts) {
 		case 3: // it has read what there was: a longer message comes, and the client's buffer grows
-			f.mu.Lock()
-			f.Messages = append(f.Messages, messages("", "", "", strings.Repeat("x", 2<<20))[3])
-			f.mu.Unlock()
+			f.Say(messages("", "", "", strings.Repeat("x", 2<<20))[3])
 		case 4:
 			cancel()
 		}

@@ -152,10 +152,14 @@ func TestCV13_WhatWasSaidIsFoundNewestFirst(t *testing.T) {
 	var pages []string
 	q := Query{Text: "weather", Limit: 2}
 	for {
-		found, err := l.x.Find(t.Context(), q)
-		if err != nil || found.Unindexed != 0 {
-			t.Fatalf("%+v, %v", found, err)
-		}
+		var found ops.Found
+		eventually.True(t, "everything is indexed", func() (all bool) {
+			var err error
+			if found, err = l.x.Find(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			return found.Unindexed == 0
+		})
 		for _, h := range found.Items {
 			pages = append(pages, h.Snippet)
 			if h.Title != "title of "+h.Session || h.Conversation != "id of "+h.Session || h.Turn == "" || h.At.IsZero() {

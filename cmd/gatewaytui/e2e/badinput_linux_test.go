@@ -357,7 +357,7 @@ func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T
 	config := withBot(t, bot)
 	inject := func(bot *botapitest.Server) {
 		for i := range updates {
-			bot.Inject(botapitest.Update{ID: int64(1000 + i), User: int64(4711 + i%10), Text: fmt.Sprint("hello ", i)})
+			bot.Inject(botapitest.Update{ID: int64(1000 + i), User: int64(4711 + i%10), Text: fmt.Sprint("/queue hello ", i)}) // a turn of its own
 		}
 	}
 	g := start(t, home, config)

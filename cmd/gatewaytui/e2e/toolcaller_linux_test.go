@@ -24,17 +24,18 @@ func TestHF7_AToolIsNotAnOperatorHoweverItHides(t *testing.T) {
 	post := curl + "-X POST -d '{}' http://x"
 	message := curl + `-X POST -d '{"text":"sh: touch proof"}' http://x/v1/sessions/api:user:alice/message`
 	for name, command := range map[string]string{
-		"a drain in the foreground":              post + "/v1/drain",
-		"a message into another session":         message,
-		"another session's reset":                post + "/v1/sessions/api:user:alice/reset",
-		"a snapshot":                             curl + "http://x/v1/snapshot",
-		"the sessions":                           curl + "http://x/v1/sessions",
-		"the events":                             curl + "http://x/v1/events",
-		"a profile":                              curl + "http://x/debug/pprof/heap",
-		"a lever of a shutdown":                  post + "/v1/shutdown/force",
-		"by a daemon":                            "/usr/bin/setsid -f " + post + "/v1/drain >said 2>&1; while [ ! -s said ]; do sleep 0.02; done; cat said; rm said",
-		"by an orphan whose parent has ended":    "(" + post + "/v1/drain >said 2>&1 &); while [ ! -s said ]; do sleep 0.02; done; cat said; rm said",
-		"by a daemon whose parents ended before": "/usr/bin/setsid -f bash -c 'while kill -0 '$$' 2>/dev/null; do sleep 0.02; done; " + strings.ReplaceAll(post, "'", `"`) + "/v1/drain >later 2>&1'; echo tool_caller",
+		"a drain in the foreground":           post + "/v1/drain",
+		"a message into another session":      message,
+		"another session's reset":             post + "/v1/sessions/api:user:alice/reset",
+		"a snapshot":                          curl + "http://x/v1/snapshot",
+		"the sessions":                        curl + "http://x/v1/sessions",
+		"the events":                          curl + "http://x/v1/events",
+		"a profile":                           curl + "http://x/debug/pprof/heap",
+		"a lever of a shutdown":               post + "/v1/shutdown/force",
+		"by a daemon":                         "/usr/bin/setsid -f " + post + "/v1/drain >said 2>&1; while [ ! -s said ]; do sleep 0.02; done; cat said; rm said",
+		"by an orphan whose parent has ended": "(" + post + "/v1/drain >said 2>&1 &); while [ ! -s said ]; do sleep 0.02; done; cat said; rm said",
+		// The end of its turn ends it; it ignores the TERM, so that it has the grace to ask.
+		"by a daemon whose parents ended before": "/usr/bin/setsid -f bash -c 'trap \"\" TERM; while kill -0 '$$' 2>/dev/null; do sleep 0.02; done; " + strings.ReplaceAll(post, "'", `"`) + "/v1/drain >later 2>&1'; echo tool_caller",
 		"by one that sheds its limits":           "ulimit -S -R unlimited 2>/dev/null; /usr/bin/setsid -f " + post + "/v1/drain >said 2>&1; while [ ! -s said ]; do sleep 0.02; done; cat said; rm said",
 		"by the program's own command":           binary + " --home " + home + " drain 2>&1",
 	} {
