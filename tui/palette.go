@@ -50,6 +50,7 @@ func settings() []command {
 		{name: "theme", help: "dark, light, high-contrast or mono", takes: func(*model) []string { return views.Themes }, run: (*model).setTheme},
 		{name: "sort-by", help: "sort the rows by a column", takes: func(m *model) []string { return views.SortColumns(m.view) }, run: (*model).sortBy},
 		{name: "filter-by", help: "show what matches", free: true, run: (*model).setFilter},
+		{name: "search", help: "what was said in all conversations, newest first", free: true, run: (*model).search},
 		{name: "quit", help: "ask how to leave", run: func(m *model, _ string) tea.Cmd { return m.askLeave() }},
 	}
 }

@@ -56,6 +56,8 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.onPreviewed(msg)
 	case armed:
 		m.onArmed(msg)
+	case searched:
+		m.onSearched(msg)
 	case done:
 		return m, m.onDone(msg)
 	case failed:

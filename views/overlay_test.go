@@ -57,7 +57,33 @@ func someDialogs() map[string]Overlay {
 			{Name: "restart", Text: "stop, then start again", Off: "a stop runs already"},
 		}},
 		"palette-many":  Palette{Input: strings.Repeat("long ", 30), Selected: 33, Matches: many},
+		"found":         Found{Text: "disk full", Hits: someHits(2), Selected: 1, Note: "j k select   enter goes to the session   esc closes"},
+		"found-many":    Found{Text: "\x1b[31mdisk", Hits: someHits(40), Selected: 30, Note: "esc closes; 7 older messages are not in the index yet"},
 		"palette-empty": Palette{Input: "xyzzy", Note: "nearest: kill"},
+	}
+}
+
+// someHits is what a search found, hostile texts among it.
+func someHits(n int) (hits []ops.Hit) {
+	for i := range n {
+		h := ops.Hit{Session: fmt.Sprintf("telegram:dm:%d", 4711+i), Who: "maria (4711)", At: ops.At(time.Date(2026, 11, 21, 12, 4, 5-i, 0, time.UTC)), Snippet: "the disk is full again, what can I delete without losing the backups of last week?"}
+		if i%3 == 1 {
+			h.Who, h.Undone, h.Snippet = "", true, "Look at \x1b[2J/var/log first: "+strings.Repeat("it is large. ", 20)
+		}
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+func TestTheSelectedMessageOfASearchIsAlwaysInSight(t *testing.T) {
+	for h := 6; h <= 60; h++ {
+		for selected := range 40 {
+			lines := Found{Text: "disk", Hits: someHits(40), Selected: selected, Note: "esc closes"}.Lines(Opts{W: 80, H: h})
+			text := strings.Join(lines, "\n")
+			if len(lines) > h || !strings.Contains(text, fmt.Sprintf("in telegram:dm:%d ", 4711+selected)) || !strings.Contains(text, "esc closes") {
+				t.Fatalf("height %d, message %d:\n%s", h, selected, text)
+			}
+		}
 	}
 }
 

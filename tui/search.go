@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
+	"gatewaytui/views"
+)
+
+const (
+	taskSearch = "search"
+	// searchTimeout bounds a search. The gateway answers within a second at a million messages.
+	searchTimeout = 5 * time.Second
+	// searchMost is how many messages a search shows.
+	searchMost = 50
+)
+
+// searched is the answer to a search.
+type searched struct {
+	text  string
+	found ops.Found
+	err   error
+}
+
+// search looks for what was said in all conversations (CV13).
+func (m *model) search(arg string) tea.Cmd {
+	if arg == "" {
+		m.deny("search needs a text, for example: search disk full")
+		return nil
+	}
+	return m.tasks.cmd(taskSearch, func(ctx context.Context) tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, searchTimeout)
+		defer cancel()
+		s := searched{text: arg}
+		s.found, s.err = m.console.Search(ctx, ops.SearchQuery{Text: arg, Limit: searchMost})
+		return s
+	})
+}
+
+// onSearched shows what was found, unless the person has opened something else meanwhile.
+func (m *model) onSearched(s searched) {
+	switch {
+	case s.err != nil:
+		m.deny("search: " + s.err.Error())
+	case len(s.found.Items) == 0:
+		m.message, m.bad = "no message has "+s.text+unindexed(s.found), false
+	case m.dialog == nil:
+		note := "j k select   enter goes to the session   esc closes"
+		if s.found.Next != "" {
+			note += fmt.Sprintf("   the newest %d", len(s.found.Items))
+		}
+		m.dialog = &foundPage{views.Found{Text: s.text, Hits: s.found.Items, Note: note + unindexed(s.found)}}
+	}
+	m.stale = true
+}
+
+// unindexed says that older messages cannot be found yet.
+func unindexed(f ops.Found) string {
+	if f.Unindexed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d older %s not in the index yet", f.Unindexed, text.Plural(int(f.Unindexed), "message is", "messages are"))
+}
+
+// foundPage is what a search found.
+type foundPage struct{ views.Found }
+
+func (p *foundPage) draw(s *views.Screen)             { s.Over = p.Found }
+func (p *foundPage) help() string                     { return "" }
+func (p *foundPage) closedBy(*model, occurrence) bool { return false }
+
+func (p *foundPage) key(m *model, k tea.KeyMsg) tea.Cmd {
+	const page = 5
+	switch k.String() {
+	case "j", "down":
+		p.Selected++
+	case "k", "up":
+		p.Selected--
+	case "pgdown", "ctrl+d", " ":
+		p.Selected += page
+	case "pgup", "ctrl+u":
+		p.Selected -= page
+	case "g", "home":
+		p.Selected = 0
+	case "G", "end":
+		p.Selected = len(p.Hits) - 1
+	case "enter":
+		m.dialog = nil
+		return m.jump(views.Sessions, p.Hits[p.Selected].Session)
+	case "esc", "q":
+		m.dialog = nil
+	}
+	p.Selected = min(max(p.Selected, 0), len(p.Hits)-1)
+	return nil
+}
