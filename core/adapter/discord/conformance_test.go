@@ -53,9 +53,14 @@ func (p *steered) Files() (out []conformance.SentFile) {
 func (p *steered) Reactions(message string) []string { return p.api.Reactions(message) }
 
 func (p *steered) Press(label string, stranger bool) bool {
-	all := p.api.Sent()
+	var last discordtest.Message // of the chat: a stranger may have been told something as well
+	for _, m := range p.api.Sent() {
+		if m.Channel == dm {
+			last = m
+		}
+	}
 	var rows []row
-	if err := json.Unmarshal(all[len(all)-1].Components, &rows); err != nil {
+	if err := json.Unmarshal(last.Components, &rows); err != nil {
 		p.Fatal(err)
 	}
 	who, at := owner, dm
