@@ -69,7 +69,10 @@ func (w *writer) open(ctx context.Context, path string) (found int, foreign []In
 	if err != nil {
 		return 0, nil, err
 	}
-	if found, err = migrate(ctx, w.conn, migrations); err != nil || found == 0 { // the migrations have made all of it
+	if fresh, err := create(ctx, w.conn); err != nil || fresh {
+		return 0, nil, err
+	}
+	if found, err = migrate(ctx, w.conn, migrations); err != nil {
 		return found, nil, err
 	}
 	foreign, err = compare(ctx, w.conn, path, disarmed, time.Now())

@@ -214,6 +214,25 @@ func pending(ctx context.Context, conn *sql.Conn, files fs.FS) (steps []step, fo
 	return steps, found, nil
 }
 
+// create gives a new database the current schema at once, in one transaction with its version. It reports whether the database was
+// new; any other one is for migrate.
+func create(ctx context.Context, conn *sql.Conn) (bool, error) {
+	steps, found, err := pending(ctx, conn, migrations)
+	if err != nil || found != 0 {
+		return false, err
+	}
+	return true, run(ctx, conn, current, steps[len(steps)-1].version)
+}
+
+// run runs statements and sets the schema's version, in one transaction.
+func run(ctx context.Context, conn *sql.Conn, statements string, version int) error {
+	_, err := conn.ExecContext(ctx, fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", statements, version))
+	if err != nil {
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	}
+	return err
+}
+
 // migrate runs the steps that the database lacks, each in one transaction with its version: a kill between any two
 // instructions leaves a complete database of one version. It returns the version that it found, 0 for a new database.
 func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err error) {
@@ -232,9 +251,7 @@ func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err e
 		if err != nil {
 			return found, err
 		}
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", text, s.version)
-		if _, err := conn.ExecContext(ctx, script); err != nil {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		if err := run(ctx, conn, string(text), s.version); err != nil {
 			return found, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

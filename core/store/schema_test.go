@@ -152,3 +152,21 @@ func connectionPool(t *testing.T, path string) *sql.DB {
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
+
+// A new database has at once what the migrations make of an old one.
+func TestANewDatabaseHasTheSchemaOfTheMigrations(t *testing.T) {
+	s := open(t, t.TempDir())
+	conn, err := s.readers.Conn(t.Context())
+	must(t, err)
+	defer conn.Close()
+	got, err := objectsOf(t.Context(), conn)
+	must(t, err)
+	if want := schemaInMemory(t); !maps.Equal(got, want) {
+		t.Errorf("it has %v, the migrations make %v", got, want)
+	}
+	steps, version, err := pending(t.Context(), conn, migrations)
+	must(t, err)
+	if last := steps[len(steps)-1].version; version != last {
+		t.Errorf("its version is %d, want %d", version, last)
+	}
+}
