@@ -192,7 +192,7 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	if err != nil {
 		// A shell runs the lines before the one that it cannot parse.
 		a.row(&s, shorten(text), found{opaque, "it cannot be parsed: " + strings.TrimPrefix(err.Error(), "1:")})
-		if strings.Contains(text, "((") { // where this is no arithmetic, bash takes it for a subshell in a subshell
+		if strings.Contains(text, "((") { // where this is not arithmetic, bash takes it for a subshell in a subshell
 			a.tryText(&s, strings.ReplaceAll(text, "((", "( ("))
 		}
 	}

@@ -56,7 +56,7 @@ func (m *Media) Prune(ctx context.Context, old time.Time) (p Pruned, err error) 
 	}))
 }
 
-// inFolder runs f in a folder; one that is missing, or the lack of one below it, is no error.
+// inFolder runs f in a folder; it does nothing where that folder, or one below it, is missing.
 func inFolder(name string, f func(dir *os.Root) error) error {
 	dir, err := os.OpenRoot(name)
 	if err == nil {

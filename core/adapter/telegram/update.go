@@ -35,7 +35,7 @@ type event struct {
 	// what is the content of one that cannot be read, for its sender; album joins the messages of one album; forwarded is the line
 	// that says whom the message is from.
 	what, album, forwarded string
-	// press is the id of the press of a button, and pressed what the button had; empty: it is no press.
+	// press is the id of the press of a button, and pressed what the button had; empty: nothing was pressed.
 	press, pressed string
 }
 
