@@ -46,7 +46,7 @@ func (n *Notices) ProcessEnded(pid int) {
 // expected reports whether a person ended a process, or the end of its session did.
 func expected(p *process.Process) bool { return p.Killed() && !p.TooOld() }
 
-// gather waits a moment for further ends of a session, and tells of them. A stop ends the wait: nobody is told what ended with
+// gather waits a moment for further ends of a session, and tells of them. A stop ends the wait: there is no notice of what ended with
 // the gateway.
 func (n *Notices) gather(ctx context.Context, key string) {
 	select {
