@@ -117,20 +117,30 @@ func (h *helpPage) closedBy(*model, occurrence) bool { return false }
 
 func (h *helpPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	const page = 10
-	switch k.String() {
-	case "j", "down":
-		h.Offset++
-	case "k", "up":
-		h.Offset--
-	case "pgdown", "ctrl+d", " ":
-		h.Offset += page
-	case "pgup", "ctrl+u":
-		h.Offset -= page
-	case "g", "home":
-		h.Offset = 0
-	case "esc", "q", "?", "enter":
+	switch at, scrolls := scroll(k, h.Offset, page, 2*len(bindings)); {
+	case scrolls:
+		h.Offset = at
+	case slices.Contains([]string{"esc", "q", "?", "enter"}, k.String()):
 		m.dialog = nil
 	}
-	h.Offset = min(max(h.Offset, 0), 2*len(bindings))
 	return nil
+}
+
+// scroll is the line that a key goes to from line at of a page, whose lines are 0 to last; false: the key does not scroll.
+func scroll(k tea.KeyMsg, at, page, last int) (to int, scrolls bool) {
+	switch k.String() {
+	case "j", "down":
+		at++
+	case "k", "up":
+		at--
+	case "pgdown", "ctrl+d", " ":
+		at += page
+	case "pgup", "ctrl+u":
+		at -= page
+	case "g", "home":
+		at = 0
+	default:
+		return at, false
+	}
+	return min(max(at, 0), last), true
 }

@@ -76,25 +76,19 @@ func (p *foundPage) closedBy(*model, occurrence) bool { return false }
 
 func (p *foundPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	const page = 5
+	last := len(p.Hits) - 1
+	if at, scrolls := scroll(k, p.Selected, page, last); scrolls {
+		p.Selected = at
+		return nil
+	}
 	switch k.String() {
-	case "j", "down":
-		p.Selected++
-	case "k", "up":
-		p.Selected--
-	case "pgdown", "ctrl+d", " ":
-		p.Selected += page
-	case "pgup", "ctrl+u":
-		p.Selected -= page
-	case "g", "home":
-		p.Selected = 0
 	case "G", "end":
-		p.Selected = len(p.Hits) - 1
+		p.Selected = last
 	case "enter":
 		m.dialog = nil
 		return m.jump(views.Sessions, p.Hits[p.Selected].Session)
 	case "esc", "q":
 		m.dialog = nil
 	}
-	p.Selected = min(max(p.Selected, 0), len(p.Hits)-1)
 	return nil
 }
