@@ -134,6 +134,7 @@ func (l *Loaded) validateAgents() {
 	for _, name := range Names(c.Agents) {
 		l.validateAgent(keyName([]string{"agents", name}), c.Agents[name])
 	}
+	l.validateTrust()
 	for i, r := range c.Routes {
 		l.validateRoute("routes"+indexPart(i), r)
 	}
@@ -180,6 +181,7 @@ func (l *Loaded) validateAgent(table string, d *Definition) {
 			wrong("models", "names %s twice", quote(name))
 		}
 	}
+	l.validateAgentTrust(d, wrong)
 	if !slices.Equal(d.Tools, []string{EveryTool}) {
 		if w := wrongTools(d.Tools); w != "" {
 			wrong("tools", "%s", strings.Replace(w, "may hold ", `may hold "*" alone, or `, 1))

@@ -20,19 +20,25 @@ type Config struct {
 	Model     Model                  `toml:"model" doc:"The language model that agents call. It has the name default."`
 	Models    map[string]*Model      `toml:"models" doc:"Further models, each with a name of your choice. [models.default] stands for [model]: only one of the two may be there."`
 	Agent     Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
-	Agents    map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first five keys of [agent]; none may be in both."`
+	Agents    map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the keys of [agent] that are listed here; none may be in both."`
 	Routes    []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
 	Context   Context                `toml:"context" doc:"How a conversation is made to fit the context of its model. Nothing is deleted: what is replaced stays in the store."`
 	Session   Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
 	Tools     Tools                  `toml:"tools" doc:"What a model can call."`
 	Limits    Limits                 `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
-	Approvals Approvals              `toml:"approvals" doc:"Rules for the verdict on a command of a model. \"gatewaytui approvals check COMMAND\" prints the verdict; no command waits for it yet."`
+	Access    Access                 `toml:"access" doc:"Who may speak, in addition to the lists of the platforms."`
+	Approvals Approvals              `toml:"approvals" doc:"Commands of a model that wait for a person, and rules for the verdict on them. \"gatewaytui approvals check COMMAND\" prints the verdict."`
 	Process   Process                `toml:"process" doc:"Subprocesses that tools start."`
-	Shutdown  Shutdown               `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
-	Adapters  Adapters               `toml:"adapters"`
-	Console   Console                `toml:"console" doc:"The screens."`
-	Log       Log                    `toml:"log" doc:"The log."`
-	Metrics   Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
+	Budget    Budget                 `toml:"budget" doc:"In what budgets are counted."`
+
+	Environments map[string]*Environment  `toml:"environments" doc:"Where the commands of agents run, each with a name of your choice, which agents name in environment."`
+	Budgets      map[string]*BudgetLimits `toml:"budgets" doc:"What may be spent, each with a name of your choice, which agents name in budget. [budgets.default] is in force also where it is not written; 0 is no limit."`
+
+	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
+	Adapters Adapters `toml:"adapters"`
+	Console  Console  `toml:"console" doc:"The screens."`
+	Log      Log      `toml:"log" doc:"The log."`
+	Metrics  Metrics  `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 
 	Transcription Transcription `toml:"transcription" doc:"What hears voice messages. Without it they are saved, and the agent learns that it cannot hear them."`
 
@@ -66,6 +72,11 @@ type Definition struct {
 	Tools      []string `toml:"tools" default:"*" doc:"what it can call; \"*\" is all of tools.enabled, which bounds every agent if it is set"`
 	Skills     bool     `toml:"skills" default:"true" doc:"list the skills of the work folder in the prompt: folders with a SKILL.md. AGENTS.md and SOUL.md of the folder are in every prompt"`
 
+	Env         []string `toml:"env" default:"" doc:"variables of the gateway's environment that its tools see as well, each by its whole name"`
+	Environment string   `toml:"environment" default:"auto" doc:"where its commands run: \"auto\" (a sandbox where one works, else files and TCP are fenced and what is not known as harmless is asked), \"local\" (this machine as it is) or a name of [environments]"`
+	Approvals   string   `toml:"approvals" default:"fence" doc:"which commands wait for a person: \"fence\" (in an environment none, in local all that are not known as harmless), \"strict\" (every one) or \"off\""`
+	Budget      string   `toml:"budget" default:"default" doc:"the name of its budget in [budgets]"`
+
 	// Text is the system prompt as Load found it, in Prompt or in PromptFile; empty: the gateway's own.
 	Text string `toml:"-"`
 }
@@ -73,6 +84,7 @@ type Definition struct {
 // Route is one of [[routes]].
 type Route struct {
 	Match string `toml:"match" doc:"a session key such as \"telegram:dm:4711\"; * is any text, ? any character"`
+	Role  string `toml:"role" doc:"\"owner\", \"member\" or \"guest\": only for messages of people of this role; empty: for all"`
 	Agent string `toml:"agent" default:"default" doc:"the name of the agent that works for the sessions"`
 	Chat  Chat   `toml:"chat"`
 }
@@ -156,6 +168,7 @@ type Tools struct {
 // Values of tools.may_stop.
 const (
 	Yes = "yes"
+	Ask = "ask"
 	No  = "no"
 )
 
@@ -181,6 +194,9 @@ type Limits struct {
 type Approvals struct {
 	Never []string `toml:"never" default:"" doc:"commands that never run, in addition to those that ruin a machine or betray its secrets: [\"git push\", \"rm /srv/**\"]. A rule is a program, its subcommands, and patterns of paths; /** at the end is all below"`
 	Allow []string `toml:"allow" default:"" doc:"commands that run without a question in the work folder: [\"go test\", \"make\"]. A command that leads out of the work folder, or names another program to run, is a question all the same"`
+
+	Expire        Duration `toml:"expire" default:"30m" doc:"how long a request waits for an answer"`
+	AlwaysExpires Duration `toml:"always_expires" default:"720h" doc:"how long \"always\" holds"`
 }
 
 // Values of process.survivors.
@@ -238,6 +254,8 @@ type API struct {
 	BodyMax      Size     `toml:"body_max" default:"16MiB" doc:"the longest request body; at most limits.body_bytes"`
 	SessionFrom  string   `toml:"session_from" default:"header" doc:"what names a session: \"header\" is the header X-Session-Key alone, and user in a body is a label; \"user\" lets user name one as well, as the first edition did"`
 	LeaveGrace   string   `toml:"leave_grace" default:"10s" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
+	Role         string   `toml:"role" default:"member" doc:"what callers are: owner, member or guest"`
+	Approval     string   `toml:"approval" doc:"what a request does whose turn asks for an approval: \"wait\" or \"refuse\"; empty: a stream waits, a plain request is refused. The header X-Approval says otherwise for one request"`
 }
 
 // Values of adapters.api.session_from.

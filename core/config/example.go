@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -38,8 +37,7 @@ func Example() string {
 // commented is a family with one table, all of it as comments: what an operator has not named does not exist.
 func (s section) commented() string {
 	var b strings.Builder
-	member := reflect.New(reflect.TypeFor[Config]().FieldByIndex(s.family.index).Type.Elem().Elem()).Elem()
-	setDefaults(member, s.family.keys)
+	member := s.family.made().Elem()
 	fmt.Fprintf(&b, "\n# %s\n#\n# %s\n", s.doc, s.family.written())
 	for _, k := range s.family.keys {
 		fmt.Fprintf(&b, "#\n# # %s\n# %s = %s\n", k.doc, k.name, literal(member.FieldByIndex(k.index)))

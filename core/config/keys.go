@@ -63,7 +63,7 @@ func table(t reflect.Type, prefix string, index []int) (keys []key, sections []s
 			sections = append(sections, section{name, f.Tag.Get("doc"), newFamily(name, f.Type, at)})
 			continue
 		}
-		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[Duration]() {
+		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[Duration]() && f.Type != reflect.TypeFor[Network]() {
 			sections = append(sections, section{name, f.Tag.Get("doc"), nil})
 			k, s := table(f.Type, name+".", at)
 			keys, sections = append(keys, k...), append(sections, s...)

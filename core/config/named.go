@@ -61,19 +61,21 @@ func (f *family) wrongName(name string) string {
 	return ""
 }
 
+// made is a pointer to a table of the family that sets no key.
+func (f *family) made() reflect.Value {
+	v := reflect.New(reflect.TypeFor[Config]().FieldByIndex(f.index).Type.Elem().Elem())
+	setDefaults(v.Elem(), f.keys)
+	return v
+}
+
 // member is the table of a family that a part of a path names, made with its defaults where it is not there yet. Indexes of
 // a list come in their order.
 func (f *family) member(c *Config, part string) reflect.Value {
 	field := reflect.ValueOf(c).Elem().FieldByIndex(f.index)
-	made := func() reflect.Value {
-		v := reflect.New(field.Type().Elem().Elem())
-		setDefaults(v.Elem(), f.keys)
-		return v
-	}
 	if f.list {
 		at := indexOf(part)
 		for field.Len() <= at {
-			field.Set(reflect.Append(field, made()))
+			field.Set(reflect.Append(field, f.made()))
 		}
 		return field.Index(at).Elem()
 	}
@@ -84,7 +86,7 @@ func (f *family) member(c *Config, part string) reflect.Value {
 	if v := field.MapIndex(name); v.IsValid() {
 		return v.Elem()
 	}
-	v := made()
+	v := f.made()
 	field.SetMapIndex(name, v)
 	return v.Elem()
 }

@@ -57,7 +57,7 @@ func TestCV3_ModelsAgentsAndRoutesHaveNamesOfTheOperatorsChoice(t *testing.T) {
 		t.Errorf("the agent coder is %+v", d)
 	}
 	coder := Chat{Progress: ProgressFull, Stream: StreamEdit, Busy: BusyInterrupt, Mention: MentionNever, Sessions: SessionsShared}
-	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", coder}) || *r[1] != (Route{"api:user:?", "default", defaultChat}) {
+	if r := c.Routes; len(r) != 2 || *r[0] != (Route{Match: "telegram:dm:*", Agent: "coder", Chat: coder}) || *r[1] != (Route{Match: "api:user:?", Agent: "default", Chat: defaultChat}) {
 		t.Errorf("the routes are %+v", r)
 	}
 	if got := c.SecretVariables(); !slices.Contains(got, "SECOND_KEY") {

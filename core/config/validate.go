@@ -66,7 +66,7 @@ var rules = []rule{
 	within("session.queue_limit", 1, 1_000_000),
 
 	{[]string{"tools.enabled"}, enabledTools},
-	{[]string{"tools.may_stop"}, mayStop},
+	oneOf("tools.may_stop", Yes, Ask, No),
 	{[]string{"approvals.never"}, func(c *Config) string { return approvalRules(c.Approvals.Never, fence.ParseRule) }},
 	{[]string{"approvals.allow"}, func(c *Config) string { return approvalRules(c.Approvals.Allow, fence.ParseAllowRule) }},
 	mustBe("tools.workdir", "an absolute path, or empty", func(dir string) bool { return dir == "" || filepath.IsAbs(dir) }),
@@ -196,7 +196,7 @@ func (l *Loaded) validate() {
 			l.add(l.fault(k.name+" "+wrong, k.name), k.name)
 		}
 	}
-	for _, r := range rules {
+	for _, r := range slices.Concat(rules, trustRules) {
 		// A key whose value could not be taken has its default, about which nothing is to be said.
 		if slices.ContainsFunc(r.keys, func(k string) bool { return l.faulty[k] }) {
 			continue
@@ -336,17 +336,6 @@ func wrongURL(text string) string {
 		return "must not carry a user or a password; secrets are never written in the file"
 	}
 	return ""
-}
-
-func mayStop(c *Config) string {
-	switch v := c.Tools.MayStop; v {
-	case Yes, No:
-		return ""
-	case "ask":
-		return `cannot be "ask": approvals do not exist yet; use "yes" or "no"`
-	default:
-		return `must be "yes" or "no", not ` + quote(v)
-	}
 }
 
 func enabledTools(c *Config) string { return wrongTools(c.Tools.Enabled) }

@@ -65,6 +65,7 @@ const (
 	wantNumber   = `a number`
 	wantBool     = `true or false`
 	wantStrings  = `a list of texts such as ["a", "b"]`
+	wantNetwork  = `true, false, or a list of hosts such as ["pypi.org", "*.github.com"]`
 	wantInts     = `a list of whole numbers such as [4711]`
 )
 
@@ -104,6 +105,10 @@ func assign(field reflect.Value, v any) (want string) {
 			return wantSize
 		}
 		*p = n
+	case *Network:
+		if !p.set(v) {
+			return wantNetwork
+		}
 	case *[]string:
 		return intoList(p, v, wantStrings)
 	case *[]int64:
@@ -184,7 +189,9 @@ func fromList(text string, item func(string) (any, bool)) any {
 func literal(field reflect.Value) string {
 	switch v := field.Interface().(type) {
 	case []string:
-		return list(v, strconv.Quote)
+		return literalStrings(v)
+	case Network:
+		return v.String()
 	case []int64:
 		return list(v, func(n int64) string { return strconv.FormatInt(n, 10) })
 	case string:
@@ -200,6 +207,8 @@ func literal(field reflect.Value) string {
 		return fmt.Sprint(v)
 	}
 }
+
+func literalStrings(items []string) string { return list(items, strconv.Quote) }
 
 func list[T any](items []T, write func(T) string) string {
 	var parts []string

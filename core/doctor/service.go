@@ -206,7 +206,7 @@ func (c *checkup) checkStop(ctx context.Context) {
 	if !c.valid || c.home == "" {
 		return
 	}
-	plan := shutdown.Standard(c.loaded.Config.Budgets())
+	plan := shutdown.Standard(c.loaded.Config.StopBudgets())
 	asked := false
 	for _, d := range c.installed() {
 		if d.kind != service.Systemd || d.err != nil {
@@ -288,7 +288,7 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 	manager := service.Named(sv.Name)
 	fix := "gatewaytui unit systemd --user --write" + c.homeFlag() + ", or shutdown.supervisor_budget with what another manager allows"
 	if c.valid {
-		fix = cmp.Or(manager.Allow(shutdown.Standard(c.loaded.Config.Budgets()).TimeoutStopSec()), fix)
+		fix = cmp.Or(manager.Allow(shutdown.Standard(c.loaded.Config.StopBudgets()).TimeoutStopSec()), fix)
 	}
 	limit := time.Duration(plan.SupervisorBudgetMS) * time.Millisecond
 	switch {

@@ -34,7 +34,7 @@ type phases struct {
 // Plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; Start runs it and everything else reads it.
 func (f *phases) Plan() shutdown.Plan {
-	p := shutdown.Standard(f.g.opts.Config.Budgets())
+	p := shutdown.Standard(f.g.opts.Config.StopBudgets())
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
 		ph.When, ph.List = when, list

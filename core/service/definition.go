@@ -43,7 +43,7 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 		return Definition{}, fmt.Errorf("find this program's path: %w", err)
 	}
 	v := Values{
-		Name: NameFor(home, getenv), Exec: exec, Home: home, StopTimeout: shutdown.Standard(loaded.Config.Budgets()).TimeoutStopSec(), System: system,
+		Name: NameFor(home, getenv), Exec: exec, Home: home, StopTimeout: shutdown.Standard(loaded.Config.StopBudgets()).TimeoutStopSec(), System: system,
 		Environment: map[string]string{}, Credentials: credentialVariables(loaded.Config),
 	}
 	if loaded.Source != config.Embedded {

@@ -2,8 +2,8 @@ package config
 
 import "gatewaytui/core/shutdown"
 
-// Budgets are what this config gives the phases of a stop.
-func (c Config) Budgets() shutdown.Budgets {
+// StopBudgets are what this config gives the phases of a stop.
+func (c Config) StopBudgets() shutdown.Budgets {
 	s := c.Shutdown
 	return shutdown.Budgets{
 		Drain: s.DrainTimeout.Duration, Notify: s.NotifyTimeout.Duration, InterruptGrace: s.InterruptGrace.Duration,
