@@ -24,7 +24,7 @@ var plain = map[string]string{
 var plainPhrases = map[string]string{
 	"nobody": "no user, no process, no caller", "somebody": "a user, a process, a caller",
 	"whatever": "any, for any, even if", "whoever": "the user that, a process that", "of ours": "of the gateway", "wish": "request",
-	"strangers": "unknown users", "goodbye": "release", "farewell": "last message", "beside": "next to, with, while",
+	"goodbye": "release", "farewell": "last message", "beside": "next to, with, while",
 	"set aside": "quarantined", "sets aside": "quarantines", "moved aside": "quarantined", "puts it aside": "quarantines it",
 	"is told": "receives, is reported", "are told": "receive", "was told": "received", "were told": "received", "be told": "be known, be reported",
 	"being told": "learning", "takes up": "resumes", "taken up": "resumed",

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -57,7 +56,7 @@ const (
 	EnvironmentLocal = "local"
 )
 
-// Environment is each of [environments.NAME]: where an agent's commands run (TR6, TR7).
+// Environment is each of [environments.NAME]: where an agent's commands run (TR6).
 type Environment struct {
 	Kind      string   `toml:"kind" default:"sandbox" doc:"\"sandbox\": namespaces of this machine, by bubblewrap; \"container\": Docker or Podman"`
 	Network   Network  `toml:"network" default:"false" doc:"true, false, or a list of hosts: [\"pypi.org\", \"*.github.com\"]"`
@@ -214,44 +213,38 @@ func (l *Loaded) validateTrust() {
 // validateEnvironment checks one environment.
 func (l *Loaded) validateEnvironment(name string, e *Environment) {
 	table := keyName([]string{"environments", name})
-	if e.Kind != KindSandbox && e.Kind != KindContainer {
-		l.wrong(table, "kind", fmt.Sprintf(`must be %q or %q, not %s`, KindSandbox, KindContainer, quote(e.Kind)))
-	}
-	if e.Kind == KindContainer && e.Image == "" {
-		l.wrong(table, "image", "must name the image of the container")
-	}
-	if e.Kind == KindContainer && len(e.Network.Hosts) > 0 {
-		l.wrong(table, "network", "can be a list of hosts for the kind sandbox alone; a container has true or false")
-	}
-	if strings.HasPrefix(e.Image, "-") || strings.ContainsAny(e.Image, " \t\n") {
-		l.wrong(table, "image", "must be the name of an image, not "+quote(e.Image))
+	for _, c := range []struct {
+		wrong        bool
+		key, message string
+	}{
+		{e.Kind != KindSandbox && e.Kind != KindContainer, "kind", fmt.Sprintf(`must be %q or %q, not %s`, KindSandbox, KindContainer, quote(e.Kind))},
+		{e.Kind == KindContainer && e.Image == "", "image", "must name the image of the container"},
+		{strings.HasPrefix(e.Image, "-") || strings.ContainsAny(e.Image, " \t\n"), "image", "must be the name of an image, not " + quote(e.Image)},
+		{e.Kind == KindContainer && len(e.Network.Hosts) > 0, "network", "can be a list of hosts for the kind sandbox alone; a container has true or false"},
+		{e.MemoryMax < 8<<20, "memory_max", fmt.Sprintf(`must be at least "8MiB", not %s`, quote(e.MemoryMax.String()))},
+		{e.PidsMax < 8 || e.PidsMax > 4_194_304, "pids_max", fmt.Sprintf("must be from 8 to 4194304, not %d", e.PidsMax)},
+		{e.CPUMax < 0.01 || e.CPUMax > 4096, "cpu_max", fmt.Sprintf("must be from 0.01 to 4096, not %g", e.CPUMax)},
+		{e.Fallback != "" && (e.Fallback != FallbackLandlock || e.Kind != KindSandbox), "fallback", fmt.Sprintf("must be empty or, for the kind sandbox, %q, not %s", FallbackLandlock, quote(e.Fallback))},
+	} {
+		if c.wrong {
+			l.wrong(table, c.key, c.message)
+		}
 	}
 	for _, host := range e.Network.Hosts {
 		if !isHost.MatchString(host) {
 			l.wrong(table, "network", fmt.Sprintf(`must hold host names in lower case such as "pypi.org" or "*.github.com", not %s`, quote(host)))
 		}
 	}
-	for _, list := range []struct {
-		key   string
-		paths []string
-	}{{"read", e.Read}, {"write", e.Write}} {
-		for _, path := range list.paths {
-			if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
-				l.wrong(table, list.key, fmt.Sprintf(`must hold absolute paths without . and .., and not "/", not %s`, quote(path)))
-			}
+	l.validatePaths(table, "read", e.Read)
+	l.validatePaths(table, "write", e.Write)
+}
+
+// validatePaths checks a list of paths.
+func (l *Loaded) validatePaths(table, key string, paths []string) {
+	for _, path := range paths {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+			l.wrong(table, key, fmt.Sprintf(`must hold absolute paths without . and .., and not "/", not %s`, quote(path)))
 		}
-	}
-	if s := e.MemoryMax; s < 8<<20 {
-		l.wrong(table, "memory_max", fmt.Sprintf(`must be at least "8MiB", not %s`, quote(s.String())))
-	}
-	if e.PidsMax < 8 || e.PidsMax > 4_194_304 {
-		l.wrong(table, "pids_max", fmt.Sprintf("must be from 8 to 4194304, not %d", e.PidsMax))
-	}
-	if e.CPUMax < 0.01 || e.CPUMax > 4096 || math.IsNaN(e.CPUMax) {
-		l.wrong(table, "cpu_max", fmt.Sprintf("must be from 0.01 to 4096, not %g", e.CPUMax))
-	}
-	if e.Fallback != "" && (e.Fallback != FallbackLandlock || e.Kind != KindSandbox) {
-		l.wrong(table, "fallback", fmt.Sprintf("must be empty or, for the kind sandbox, %q, not %s", FallbackLandlock, quote(e.Fallback)))
 	}
 }
 

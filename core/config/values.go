@@ -77,11 +77,7 @@ func assign(field reflect.Value, v any) (want string) {
 	case *bool:
 		return into(p, v, wantBool)
 	case *int:
-		n, ok := v.(int64)
-		if !ok || int64(int(n)) != n {
-			return wantInt
-		}
-		*p = int(n)
+		return intoInt(p, v)
 	case *float64:
 		n, ok := v.(float64)
 		if whole, is := v.(int64); is {
@@ -116,6 +112,15 @@ func assign(field reflect.Value, v any) (want string) {
 	default:
 		panic(fmt.Sprintf("config: a field of type %T has no decoding", p))
 	}
+	return ""
+}
+
+func intoInt(p *int, v any) string {
+	n, ok := v.(int64)
+	if !ok || int64(int(n)) != n {
+		return wantInt
+	}
+	*p = int(n)
 	return ""
 }
 
