@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"core/media":                       {"core/adapter", "core/files", "core/model", "core/session", "core/term"},
 	"core/model":                       {"core/limit", "core/ops", "core/term"},
 	"core/session":                     {"core/limit", "core/model", "core/ops"},
-	"core/tool":                        {"core/ops", "core/term", "core/bound", "core/files", "core/model", "core/process"},
+	"core/tool":                        {"core/ops", "core/term", "core/bound", "core/fence", "core/files", "core/model", "core/process"},
 	"core/agent":                       {"core/limit", "core/ops", "core/term", "core/text", "core/model", "core/tool", "core/process", "core/bound", "core/window"},
 	"core/window":                      {"core/model"},
 	"core/adapter":                     {"core/ops", "core/term", "core/bound", "core/model"},

@@ -57,6 +57,12 @@ func (r *run) call(calls []model.ToolCall) error {
 			}
 			return cause
 		}
+		if r.over != "" {
+			if err := r.append(toolResult(c, neverStarted)); err != nil {
+				return err
+			}
+			continue
+		}
 		if r.isClients(c.Name) {
 			if err := r.append(toolResult(c, notAlone)); err != nil {
 				return err
@@ -67,6 +73,7 @@ func (r *run) call(calls []model.ToolCall) error {
 		r.progress(c.Name)
 		text := r.a.cfg.Tools.Run(r.ctx, c.Name, tool.Call{
 			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
+			Agent: r.a.cfg.Definition, Person: r.turn.Person, Unattended: r.turn.Unattended, Over: func(answer string) { r.over = answer },
 			Progress: r.progress, Signalled: r.turn.Signalled, Delegate: r,
 		})
 		r.progress(c.Name + ": ended")

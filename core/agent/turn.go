@@ -34,6 +34,9 @@ type Turn struct {
 	First bool
 	// System is the system prompt; empty sends none.
 	System string
+	// Person wrote Text; empty: the platform names no one. Unattended means that no step may wait for a person.
+	Person     string
+	Unattended bool
 	// Note is a message of the gateway to the model for this turn only, for instance about an interrupted turn before it.
 	Note string
 	// Input is what a client of the API sent in addition to Text: its history, functions, pictures and parameters.
@@ -77,6 +80,8 @@ type Result struct {
 	ToolsRan bool
 	// Finish is why the answer is incomplete; empty: it is complete.
 	Finish model.Finish
+	// Over means that a tool ended the turn, with Text as its answer.
+	Over bool
 	// Calls are the calls of the client's own functions, which the client must run: the answer asks for them.
 	Calls []model.ToolCall
 }
@@ -93,6 +98,8 @@ type run struct {
 	// extra counts the calls that were made so that the conversation fits; retried means that one was made again for that.
 	extra   int
 	retried bool
+	// over is the answer for the user when a tool ended the turn; else empty.
+	over string
 }
 
 // Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause. Only a
@@ -283,6 +290,10 @@ func (r *run) loop() error {
 		}
 		if err := r.call(calls); err != nil {
 			return err
+		}
+		if r.over != "" {
+			r.res.Over = true
+			return r.stop(r.over)
 		}
 	}
 	return r.stop(stopped("this turn", a.cfg.MaxIterations, "agent.max_iterations"))

@@ -486,3 +486,36 @@ func TestMended(t *testing.T) {
 		})
 	}
 }
+
+func TestTR3_AToolEndsTheTurnWithAnAnswerAlsoFromAChild(t *testing.T) {
+	over := fakeTool{"over", func(context.Context, tool.Call) (string, error) {
+		return "", &tool.OverError{Text: "it was refused three times"}
+	}}
+	last := fakeTool{"last", func(context.Context, tool.Call) (string, error) { panic("a call ran after the turn was over") }}
+	for _, tt := range []struct {
+		name  string
+		first model.Response
+	}{
+		{"its own call", asks(model.ToolCall{ID: "a", Name: "over"}, model.ToolCall{ID: "b", Name: "last"})},
+		{"the call of a child", delegates("d", `{"goal":"do it"}`)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(func(_ context.Context, call int, req model.Request, _ func(string)) (model.Response, error) {
+				if req.Session != "cli:local" {
+					return asks(model.ToolCall{ID: "c", Name: "over"}), nil
+				}
+				if call > 0 {
+					t.Error("the model was asked again")
+				}
+				return tt.first, nil
+			}, nil, over, last, tool.Delegate{})
+			res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go"})
+			if err != nil || res.Text != "it was refused three times" || !res.Over {
+				t.Errorf("the turn ended with %+v, %v", res, err)
+			}
+			if bad := wellFormed(b.memory.messages); bad != "" {
+				t.Errorf("on disk: %s", bad)
+			}
+		})
+	}
+}

@@ -209,7 +209,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)

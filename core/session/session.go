@@ -72,6 +72,8 @@ type Message struct {
 	At    time.Time
 	// Caller is the sender over the API; else zero.
 	Caller ops.Caller
+	// Unattended means that nothing waits for a person in its turn: what needs an approval is refused (TR3).
+	Unattended bool
 	// Operator means that an operator sent it, over the control socket or in the console.
 	Operator bool
 	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.

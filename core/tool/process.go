@@ -211,7 +211,11 @@ func (t *Process) end(ctx context.Context, pid int, kill func(context.Context) (
 	return encode(res), nil
 }
 
-func (t *Process) write(ctx context.Context, _ Call, p *process.Process, args processArguments) (string, error) {
+func (t *Process) write(ctx context.Context, call Call, p *process.Process, args processArguments) (string, error) {
+	into := fmt.Sprintf("pid %d: %s", p.PID(), p.Command())
+	if err := t.opts.passCommand(ctx, call, args.Data, t.opts.Workdir, into); err != nil {
+		return "", err
+	}
 	n, err := p.Write(ctx, []byte(args.Data))
 	if err != nil {
 		return "", fmt.Errorf("%d of %d bytes were written: %w", n, len(args.Data), err)

@@ -108,6 +108,9 @@ func (s *Set) Without(name string) *Set {
 // set allows.
 func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	text, err := s.run(ctx, name, call)
+	if over, is := errors.AsType[*OverError](err); is && call.Over != nil {
+		call.Over(over.Text)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.New("interrupted before it was done; it may or may not have taken effect")
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
@@ -34,6 +35,9 @@ type Options struct {
 	Keep bool
 	// Files sends files to chats.
 	Files Files
+	// Gate is asked before a step that can do harm; nil: every step is taken. Environment is where commands run.
+	Gate        Gate
+	Environment fence.Environment
 }
 
 const (
@@ -122,6 +126,9 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 	}
 	doing := "terminal: " + args.Command
 	call.Progress(doing)
+	if err := t.opts.passCommand(ctx, call, args.Command, dir, ""); err != nil {
+		return "", err
+	}
 
 	p, err := t.processes.Spawn(ctx, process.Spec{
 		Session: call.Session, Turn: call.Turn, Command: args.Command, Argv: []string{"bash", "-c", args.Command},

@@ -28,6 +28,10 @@ type Tool interface {
 type Call struct {
 	// Session and Turn own what the call starts.
 	Session, Turn string
+	// Agent is the name of the definition of the calling agent. Person wrote the message of the turn; empty: its platform names no one.
+	Agent, Person string
+	// Unattended means that nothing can wait for a person: a step that needs one is refused.
+	Unattended bool
 	// Child means that the caller is a child agent. Everything that it starts, in the background too, belongs to Turn and
 	// ends with it, so that a child leaves nothing behind (C14).
 	Child bool
@@ -38,6 +42,8 @@ type Call struct {
 	// Signalled is called when a foreign signal ended a foreground command. It returns why the turn ends with the
 	// command, or nil if the turn continues. It may take a moment. Without it the turn always continues.
 	Signalled func(ctx context.Context) error
+	// Over is called with the answer for the user when the turn ends with the call (OverError); nil: the turn continues.
+	Over func(answer string)
 	// Delegate runs a child of the calling agent.
 	Delegate Delegator
 }
