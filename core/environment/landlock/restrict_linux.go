@@ -1,0 +1,149 @@
+package landlock
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == title {
+		os.Exit(become(os.Args[2:]))
+	}
+}
+
+// become restricts this process as args say and turns it into the command behind "--". It returns the exit code if that
+// does not work.
+func become(args []string) int {
+	runtime.LockOSThread() // the restriction is one of the thread, and exec leaves only this thread
+	rules, argv, err := parse(args)
+	if err == nil {
+		err = rules.restrict()
+	}
+	if err != nil {
+		say("the command was not started, because it could not be restricted: " + err.Error())
+		return ExitNotRun
+	}
+	return run(argv, os.Environ())
+}
+
+func parse(args []string) (r Rules, argv []string, err error) {
+	r.Network = true
+	for i, arg := range args {
+		path, isRead := strings.CutPrefix(arg, toRead)
+		if isRead {
+			r.Read = append(r.Read, path)
+			continue
+		}
+		path, isWrite := strings.CutPrefix(arg, toWrite)
+		switch {
+		case isWrite:
+			r.Write = append(r.Write, path)
+		case arg == closed:
+			r.Network = false
+		case arg == "--" && i+1 == len(args):
+			return r, nil, errors.New("no command given")
+		case arg == "--":
+			return r, args[i+1:], nil
+		default:
+			return r, nil, errors.New("invalid argument " + arg)
+		}
+	}
+	return r, nil, errors.New("no end of the rules")
+}
+
+// restrict puts the rules on the calling thread. Any step that fails is an error.
+func (r Rules) restrict() error {
+	abi := ABI()
+	switch {
+	case abi == 0:
+		return errors.New("this kernel has no landlock")
+	case !r.Network && abi < abiTCP && !Filters():
+		return errors.New("this kernel cannot close the network (landlock before ABI 4)")
+	}
+	if err := noNewPrivileges(); err != nil {
+		return errors.New("no_new_privs: " + err.Error())
+	}
+	attr, size := handled(abi, r.Network)
+	ruleset, err := createRuleset(&attr, size)
+	if err != nil {
+		return errors.New("make the rules: " + err.Error())
+	}
+	defer syscall.Close(ruleset)
+	for _, path := range r.Read {
+		if err := allow(ruleset, path, fsExecute|fsReadFile|fsReadDir); err != nil && err != syscall.ENOENT {
+			return errors.New("allow to read " + path + ": " + explain(err))
+		}
+	}
+	for _, path := range r.Write {
+		if err := allow(ruleset, path, attr.fs); err != nil {
+			return errors.New("allow to write " + path + ": " + explain(err))
+		}
+	}
+	if err := dropCapabilities(); err != nil {
+		return errors.New("drop capabilities: " + err.Error())
+	}
+	if err := restrictSelf(ruleset); err != nil {
+		return errors.New("landlock: " + err.Error())
+	}
+	if Filters() {
+		if err := filterSockets(r.Network); err != nil {
+			return errors.New("filter sockets: " + err.Error())
+		}
+	}
+	return nil
+}
+
+func explain(err error) string {
+	if err == syscall.ELOOP {
+		return "a symbolic link took its place"
+	}
+	return err.Error()
+}
+
+// run becomes argv, which is searched for in PATH as execvp(3) does.
+func run(argv, env []string) int {
+	name := argv[0]
+	folders := []string{""}
+	if !strings.Contains(name, "/") {
+		folders = strings.Split(variable(env, "PATH"), ":")
+	}
+	code, last := ExitNotFound, error(syscall.ENOENT)
+	for _, folder := range folders {
+		path := name
+		if folder != "" {
+			path = folder + "/" + name
+		}
+		err := syscall.Exec(path, argv, env)
+		if err != syscall.ENOENT && err != syscall.ENOTDIR { // the first reason that tells more than absence
+			code, last = ExitNotRun, err
+			if err != syscall.EACCES {
+				break
+			}
+		}
+	}
+	say("run " + name + ": " + last.Error())
+	return code
+}
+
+func variable(env []string, name string) string {
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return "/usr/local/bin:/usr/bin:/bin"
+}
+
+// say writes one line to stderr. Control characters are left out, because a path may have some.
+func say(line string) {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, line)
+	_, _ = syscall.Write(2, []byte("gatewaytui: "+clean+"\n"))
+}
