@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"core/process":                     {"core/bound", "core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},
 	"core/process/kernel":              {},
 	"core/process/guardian":            {"core/process/kernel"},
+	"core/environment/landlock":        {},
 	"core/fence":                       {"core/term"},
 	"core/config":                      {"core/fence", "core/ops", "core/shutdown", "core/term", "core/text"},
 	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
