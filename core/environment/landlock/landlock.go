@@ -12,8 +12,8 @@
 //   - From ABI 6 on it signals no process outside of it and reaches no abstract unix socket outside of it.
 //   - What cannot be kept is refused: the command does not start, and its stderr says why. Nothing is left out in silence.
 //
-// It does not promise what a sandbox does: other processes are listed, /proc can be read, and times and existence of files
-// elsewhere can be told by stat(2).
+// It does not promise what a sandbox does: other processes are listed, /proc can be read, and what stat(2) says of files
+// elsewhere can be read.
 //
 // The restriction is set between fork and exec, by this same program under hidden arguments. A binary that imports this
 // package becomes that step in its init and never reaches main. It imports next to nothing so that it is set up early;
@@ -34,8 +34,8 @@ const (
 
 // The exit codes of a command that did not start, those of a shell (POSIX, 2.8.2).
 const (
-	ExitNotRun   = 126
-	ExitNotFound = 127
+	notRun   = 126
+	notFound = 127
 )
 
 // Rules say what a command may do.

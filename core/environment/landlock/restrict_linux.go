@@ -24,7 +24,7 @@ func become(args []string) int {
 	}
 	if err != nil {
 		say("the command was not started, because it could not be restricted: " + err.Error())
-		return ExitNotRun
+		return notRun
 	}
 	return run(argv, os.Environ())
 }
@@ -110,7 +110,7 @@ func run(argv, env []string) int {
 	if !strings.Contains(name, "/") {
 		folders = strings.Split(variable(env, "PATH"), ":")
 	}
-	code, last := ExitNotFound, error(syscall.ENOENT)
+	code, last := notFound, error(syscall.ENOENT)
 	for _, folder := range folders {
 		path := name
 		if folder != "" {
@@ -118,7 +118,7 @@ func run(argv, env []string) int {
 		}
 		err := syscall.Exec(path, argv, env)
 		if err != syscall.ENOENT && err != syscall.ENOTDIR { // the first reason that tells more than absence
-			code, last = ExitNotRun, err
+			code, last = notRun, err
 			if err != syscall.EACCES {
 				break
 			}
