@@ -23,7 +23,7 @@ var loads = []string{
 
 // assignment says what speaks against a variable that is set, with exported for the environment of programs.
 func (a *analysis) assignment(s *scope, as *syntax.Assign, exported bool) []found {
-	all := a.inside(s, as)
+	all := a.insideAssign(s, as)
 	if as.Index != nil {
 		all = append(all, a.arithmetic(s, as.Index)...)
 	}
@@ -35,6 +35,16 @@ func (a *analysis) assignment(s *scope, as *syntax.Assign, exported bool) []foun
 		value = s.plain(as.Value)
 	}
 	return append(all, a.variable(s, as.Name.Value, value, exported)...)
+}
+
+func (a *analysis) insideAssign(s *scope, as *syntax.Assign) []found {
+	switch {
+	case as.Index != nil || as.Array != nil:
+		return a.insideNode(s, as)
+	case as.Value == nil:
+		return nil
+	}
+	return a.insideParts(s, as.Value.Parts)
 }
 
 // variable says what speaks against a value for a variable.

@@ -24,6 +24,7 @@ package fence
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -188,7 +189,7 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	if strings.ContainsFunc(text, strange) {
 		a.row(&s, shorten(text), found{opaque, "it has control characters, which shells and people read differently"})
 	}
-	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
+	file, err := parse(text, lang)
 	if err != nil {
 		// A shell runs the lines before the one that it cannot parse.
 		a.row(&s, shorten(text), found{opaque, "it cannot be parsed: " + strings.TrimPrefix(err.Error(), "1:")})
@@ -199,12 +200,10 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	if file == nil || len(file.Stmts) == 0 {
 		return
 	}
-	if tooLarge(file) {
-		a.over = true
+	s.source, s.depth = text, s.depth+1
+	if s.known, a.over = a.variables(s, file); a.over {
 		return
 	}
-	s.source, s.depth = text, s.depth+1
-	s.known = a.variables(s, file)
 	s.functions = map[string]bool{}
 	if s.known.moves {
 		s.folders = nil
@@ -212,17 +211,18 @@ func (a *analysis) text(s scope, text string, lang syntax.LangVariant) {
 	a.statements(&s, file.Stmts)
 }
 
-// tooLarge reports whether a text has more statements or words than are analysed.
-func tooLarge(file *syntax.File) bool {
-	nodes, statements := 0, 0
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if _, is := n.(*syntax.Stmt); is {
-			statements++
-		}
-		nodes++
-		return nodes <= 2*maxNodes && statements <= maxStatements // a node is visited twice: at its begin and at its end
-	})
-	return nodes > 2*maxNodes || statements > maxStatements
+// parsers are kept, because each has a buffer of its own.
+var parsers = map[syntax.LangVariant]*sync.Pool{
+	syntax.LangBash:  {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }},
+	syntax.LangPOSIX: {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }},
+}
+
+func parse(text string, lang syntax.LangVariant) (*syntax.File, error) {
+	pool := parsers[lang]
+	p := pool.Get().(*syntax.Parser)
+	file, err := p.Parse(strings.NewReader(text), "")
+	pool.Put(p)
+	return file, err
 }
 
 // strange reports whether a character makes what is shown differ from what is run.

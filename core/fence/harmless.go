@@ -86,12 +86,11 @@ func (s *scope) split(name string, p program, args []field) (words []field, deep
 func (p program) option(word string) (deep bool, more int, wrong string) {
 	if strings.HasPrefix(word, "--") {
 		option, _, given := strings.Cut(word[2:], "=")
-		listed := strings.Fields(p.long)
-		takes := slices.Contains(listed, option+"=")
+		known, takes := listed(p.long, option)
 		if takes && !given {
 			more = 1
 		}
-		if !takes && !slices.Contains(listed, option) && option != "help" && option != "version" {
+		if !known && option != "help" && option != "version" {
 			wrong = "--" + option
 		}
 		return option == "recursive" || option == "dereference-recursive", more, wrong
@@ -111,6 +110,16 @@ func (p program) option(word string) (deep bool, more int, wrong string) {
 		}
 	}
 	return strings.ContainsAny(word, "rR"), more, wrong
+}
+
+// listed looks for a long option in a list of words; takes: with = at the end, which says that it has a value.
+func listed(list, option string) (known, takes bool) {
+	for w := range strings.FieldsSeq(list) {
+		if begin, value := strings.CutSuffix(w, "="); begin == option {
+			known, takes = true, takes || value
+		}
+	}
+	return known, takes
 }
 
 // mayBeOption reports whether a word may turn out to begin with a dash.

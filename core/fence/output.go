@@ -55,11 +55,16 @@ func (s *scope) outputOf(st *syntax.Stmt) (string, bool) {
 		}
 		return decoded(text, s.fields(call.Args...))
 	case *syntax.CallExpr:
+		in := s.input(st.Redirs)
+		if len(c.Args) > 0 && in == nil {
+			if name, plain := constant(c.Args[0].Parts); plain && name != "echo" && name != "printf" {
+				return "", false
+			}
+		}
 		words := s.fields(c.Args...)
 		if len(words) == 0 || slices.ContainsFunc(words, func(f field) bool { return f.trust == unknown }) {
 			return "", false
 		}
-		in := s.input(st.Redirs)
 		switch {
 		case words[0].text == "echo":
 			return echoed(words[1:]), true

@@ -19,7 +19,7 @@ func (a *analysis) redirections(s *scope, redirs []*syntax.Redirect) (all []foun
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			continue
 		}
-		targets := s.word(r.Word)
+		targets := s.word(nil, r.Word)
 		if len(targets) != 1 {
 			all = append(all, found{opaque, "the file of the redirection " + s.textOf(r) + " is known only when it runs"})
 			continue

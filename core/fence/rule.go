@@ -114,7 +114,7 @@ func (r Rule) touches(s *scope, args []field) bool {
 // permitted reports whether a rule of the config allows a command. It must run in the work folder, be known to the last
 // word, lead nowhere else, and have no option that makes it run another program.
 func (f *Fence) permitted(s *scope, name string, args []field) bool {
-	if s.folders == nil || slices.ContainsFunc(s.folders, func(dir string) bool { return !under(dir, f.Work) }) {
+	if len(f.Allow) == 0 || s.folders == nil || slices.ContainsFunc(s.folders, func(dir string) bool { return !under(dir, f.Work) }) {
 		return false
 	}
 	return slices.ContainsFunc(f.Allow, func(r Rule) bool {

@@ -27,12 +27,13 @@ func (v *variables) homeTrust() trust {
 	return exact
 }
 
-// variables looks through a text for what its variables may be.
-func (a *analysis) variables(s scope, file *syntax.File) *variables {
-	v := &variables{values: map[string][]field{}, spoiled: map[string]bool{}}
+// variables looks through a text for what its variables may be. large: the text has more statements or words than are
+// analysed, and nothing is known.
+func (a *analysis) variables(s scope, file *syntax.File) (v *variables, large bool) {
+	v = &variables{values: map[string][]field{}, spoiled: map[string]bool{}}
 	s.known = v
-	depth := 0
-	var inside []bool
+	depth, nodes, statements := 0, 0, 0
+	inside := make([]bool, 0, 64)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil {
 			if inside[len(inside)-1] {
@@ -41,8 +42,14 @@ func (a *analysis) variables(s scope, file *syntax.File) *variables {
 			inside = inside[:len(inside)-1]
 			return true
 		}
+		if nodes++; nodes > maxNodes || statements > maxStatements {
+			large = true
+			return false
+		}
 		deeper := false
 		switch n := n.(type) {
+		case *syntax.Stmt:
+			statements++
 		case *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl:
 			deeper = true
 			if f, is := n.(*syntax.ForClause); is {
@@ -67,7 +74,7 @@ func (a *analysis) variables(s scope, file *syntax.File) *variables {
 		inside = append(inside, deeper)
 		return true
 	})
-	return v
+	return v, large || statements > maxStatements
 }
 
 func (v *variables) add(name string, values ...field) {

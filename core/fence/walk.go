@@ -271,6 +271,30 @@ func bomb(c *syntax.FuncDecl, name string) bool {
 
 // inside judges the commands inside a node, and returns what else speaks against it.
 func (a *analysis) inside(s *scope, node syntax.Node) (all []found) {
+	if w, is := node.(*syntax.Word); is {
+		return a.insideParts(s, w.Parts)
+	}
+	return a.insideNode(s, node)
+}
+
+// insideParts is inside for the parts of a word. Most of them hold nothing, and cost nothing.
+func (a *analysis) insideParts(s *scope, parts []syntax.WordPart) (all []found) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			all = append(all, a.insideParts(s, p.Parts)...)
+		default:
+			all = append(all, a.insideNode(s, p)...)
+		}
+	}
+	return all
+}
+
+func (a *analysis) insideNode(s *scope, node syntax.Node) (all []found) {
+	if p, is := node.(*syntax.ParamExp); is && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil {
+		return s.expansionHazard(p)
+	}
 	syntax.Walk(node, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:

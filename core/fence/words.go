@@ -14,7 +14,7 @@ const (
 )
 
 // trust says how well the text of a field is known.
-type trust int
+type trust uint8
 
 const (
 	exact   trust = iota // the program gets this text
@@ -37,30 +37,60 @@ func (f field) exact() bool { return f.trust == exact && !f.glob }
 
 // fields is what the shell makes of words.
 func (s *scope) fields(words ...*syntax.Word) []field {
-	var all []field
+	all := make([]field, 0, len(words))
 	for _, w := range words {
-		all = append(all, s.word(w)...)
+		all = s.word(all, w)
 	}
 	return all
 }
 
-// word is what the shell makes of one word: none, one or many fields. Values that a variable may have, and what braces
-// hold, are fields side by side.
-func (s *scope) word(w *syntax.Word) []field {
-	if strings.ContainsRune(s.textOf(w), '{') {
+// word adds to all what the shell makes of one word: none, one or many fields. Values that a variable may have, and what
+// braces hold, are fields side by side.
+func (s *scope) word(all []field, w *syntax.Word) []field {
+	if text, is := constant(w.Parts); is {
+		return append(all, field{text: text, solid: true})
+	}
+	if slices.ContainsFunc(w.Parts, hasBrace) {
 		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // syntax.Walk panics at what SplitBraces makes
 		syntax.SplitBraces(w)
 	}
 	e := expansion{scope: s, open: []field{{}}}
 	e.tilde(w.Parts)
 	e.parts(w.Parts, false)
-	all := e.done()
-	for i := range all {
-		if all[i].trust == unknown {
-			all[i].source = s.textOf(w)
+	for _, f := range e.done() {
+		if f.trust == unknown {
+			f.source = s.textOf(w)
 		}
+		all = append(all, f)
 	}
 	return all
+}
+
+// constant is the text of a word in which the shell replaces nothing: a plain text, or one in quotes.
+func constant(parts []syntax.WordPart) (text string, is bool) {
+	if len(parts) != 1 {
+		return "", false
+	}
+	switch p := parts[0].(type) {
+	case *syntax.Lit:
+		return p.Value, !strings.ContainsAny(p.Value, `\*?[{~`)
+	case *syntax.SglQuoted:
+		return p.Value, !p.Dollar
+	case *syntax.DblQuoted:
+		if len(p.Parts) == 0 {
+			return "", true
+		}
+		lit, is := p.Parts[0].(*syntax.Lit)
+		if is && len(p.Parts) == 1 && strings.IndexByte(lit.Value, '\\') < 0 {
+			return lit.Value, true
+		}
+	}
+	return "", false
+}
+
+func hasBrace(p syntax.WordPart) bool {
+	lit, is := p.(*syntax.Lit)
+	return is && strings.IndexByte(lit.Value, '{') >= 0
 }
 
 // plain is the text of a word in which nothing is split: the value of an assignment.

@@ -189,8 +189,7 @@ func (a *analysis) unwrap(s *scope, name string, w wrapper, args []field) (rest 
 // long reads a long option of a wrapper and returns how many further words belong to it.
 func (a *analysis) long(s *scope, name string, w wrapper, args []field) (used int, all []found) {
 	option, value, given := strings.Cut(args[0].text[2:], "=")
-	listed := strings.Fields(w.long)
-	takes := slices.Contains(listed, option+"=")
+	known, takes := listed(w.long, option)
 	switch {
 	case option == "command" || option == "split-string" || option == "exec":
 		if !given && len(args) > 1 {
@@ -200,7 +199,7 @@ func (a *analysis) long(s *scope, name string, w wrapper, args []field) (used in
 		all = append(all, found{plain, name + " --" + option + " runs a command"})
 	case takes && !given:
 		used = 1
-	case !takes && !slices.Contains(listed, option):
+	case !known:
 		all = append(all, found{opaque, "the option --" + option + " of " + name + " is not known as harmless"})
 	}
 	return used, all
