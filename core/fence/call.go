@@ -30,6 +30,11 @@ func (a *analysis) call(s *scope, c *syntax.CallExpr, all []found) {
 // shown is a command for people: each word as the program gets it, or as the source has it where that is not known.
 func shown(words []field) string {
 	var b strings.Builder
+	size := 0
+	for _, f := range words {
+		size += len(f.text) + len(f.source) + 3
+	}
+	b.Grow(min(size, 5*maxShown))
 	for i, f := range words {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -56,10 +61,18 @@ func quote(text string) string {
 	if len(text) > 4*maxShown {
 		text = text[:4*maxShown]
 	}
+	if !syntax.IsKeyword(text) && text != "" && strings.IndexFunc(text, needsQuotes) < 0 {
+		return text
+	}
 	if q, err := syntax.Quote(text, syntax.LangBash); err == nil {
 		return q
 	}
 	return text
+}
+
+// needsQuotes reports whether a shell, or a person, may read a character as more than a part of a name.
+func needsQuotes(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '/' && r != '_' && r != ':' && r != ','
 }
 
 // trusted are the folders whose programs are those of the system.

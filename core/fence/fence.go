@@ -93,8 +93,8 @@ type Command struct {
 // Judge returns the verdict on a command that bash -c would run in folder, an absolute path. Texts in the answer are safe for a
 // terminal.
 func (f *Fence) Judge(command, folder string) Judgement {
-	a := &analysis{fence: f, left: maxTotal}
-	s := scope{fence: f, folders: []string{folder}}
+	a := &analysis{fence: f, left: maxTotal, rows: make([]Command, 0, 16)}
+	s := scope{fence: f, folders: []string{folder}, open: !f.hides()}
 	a.text(s, command, syntax.LangBash)
 	if a.over {
 		a.row(&s, shorten(command), found{opaque, "it has more commands, or more shells within shells, than are analysed"})
@@ -134,7 +134,7 @@ func (a *analysis) row(s *scope, command string, all ...found) {
 			c.Reasons = append(c.Reasons, text)
 		}
 	}
-	if a.probe && c.Verdict != Never || slices.ContainsFunc(a.rows, c.equal) {
+	if a.probe && c.Verdict != Never || a.has(&c) {
 		return
 	}
 	if len(a.rows) >= maxCommands && c.Verdict != Never {
@@ -146,15 +146,19 @@ func (a *analysis) row(s *scope, command string, all ...found) {
 	a.rows = append(a.rows, c)
 }
 
-func (c Command) equal(d Command) bool {
-	return c.Command == d.Command && c.Verdict == d.Verdict && slices.Equal(c.Within, d.Within) && slices.Equal(c.Reasons, d.Reasons)
+// has reports whether a row like c is there.
+func (a *analysis) has(c *Command) bool {
+	for i := range a.rows {
+		d := &a.rows[i]
+		if c.Command == d.Command && c.Verdict == d.Verdict && slices.Equal(c.Within, d.Within) && slices.Equal(c.Reasons, d.Reasons) {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *analysis) judgement() Judgement {
 	j := Judgement{Verdict: Allowed, Commands: a.rows, Reasons: []string{}}
-	if a.rows == nil {
-		j.Commands = []Command{}
-	}
 	for _, v := range []Verdict{Never, Ask, Allowed} { // the weightiest reasons first
 		for _, c := range a.rows {
 			if c.Verdict != v {

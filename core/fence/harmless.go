@@ -57,6 +57,7 @@ func (s *scope) harmful(name string, args []field) []found {
 // split takes the options off; deep: the program reads whole folders.
 func (s *scope) split(name string, p program, args []field) (words []field, deep bool, all []found) {
 	over := false
+	words = make([]field, 0, len(args))
 	for i := 0; i < len(args); i++ {
 		f := args[i]
 		switch {

@@ -162,7 +162,7 @@ func (f *Fence) meant(p string, glob bool) string {
 		p = path.Dir(p)
 	}
 	for folder := range systemFolders {
-		if aims(p, folder) {
+		if i := wildcard(p); i >= 0 && aims(p, folder, i) {
 			return folder
 		}
 	}

@@ -45,9 +45,19 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
+// wildcard is where the first wildcard of a pattern is; -1: there is none.
+func wildcard(p string) int {
+	for i := range len(p) {
+		if c := p[i]; c == '*' || c == '?' || c == '[' {
+			return i
+		}
+	}
+	return -1
+}
+
 // fixed is the part of a pattern before its first wildcard, up to a slash.
 func fixed(p string) string {
-	i := strings.IndexAny(p, "*?[")
+	i := wildcard(p)
 	if i < 0 {
 		return p
 	}
@@ -56,13 +66,13 @@ func fixed(p string) string {
 
 // matches reports whether pattern, of names of files, may stand for p or for a folder above it.
 func matches(pattern, p string) bool {
-	if !strings.ContainsAny(pattern, "*?[") {
+	if wildcard(pattern) < 0 {
 		return pattern == p
 	}
 	if dir, deep := strings.CutSuffix(pattern, "/**"); deep {
 		return under(p, fixed(dir))
 	}
-	if !strings.HasPrefix(p, pattern[:strings.IndexAny(pattern, "*?[")]) {
+	if !strings.HasPrefix(p, pattern[:wildcard(pattern)]) {
 		return false
 	}
 	want, have := strings.Split(pattern, "/"), strings.Split(p, "/")
@@ -77,10 +87,9 @@ func matches(pattern, p string) bool {
 	return true
 }
 
-// aims reports whether a pattern that names a part of each step may stand for p.
-func aims(pattern, p string) bool {
-	i := strings.IndexAny(pattern, "*?[")
-	if i < 0 || !strings.HasPrefix(p, pattern[:i]) || strings.Count(pattern, "/") != strings.Count(p, "/") {
+// aims reports whether a pattern that names a part of each step may stand for p; its first wildcard is at i.
+func aims(pattern, p string, i int) bool {
+	if !strings.HasPrefix(p, pattern[:i]) || strings.Count(pattern, "/") != strings.Count(p, "/") {
 		return false
 	}
 	for w := range strings.SplitSeq(strings.TrimPrefix(pattern, "/"), "/") {
@@ -119,19 +128,55 @@ var systemSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/et
 // openProcess are the files of a process in /proc that show what is in it.
 var openProcess = set("environ mem auxv")
 
+// hides reports whether something secret is below the work folder, or the work folder is itself below it. Where it is not, the
+// paths in the work folder need no look at each secret.
+func (f *Fence) hides() bool {
+	meets := func(one, dir string) bool { return one != "" && (under(one, dir) || under(dir, one)) }
+	for _, own := range f.Own {
+		if meets(own, f.Work) {
+			return true
+		}
+	}
+	for _, one := range systemSecrets {
+		if meets(one, f.Work) {
+			return true
+		}
+	}
+	for _, one := range [...]string{f.Home, "/root", "/home", "/Users", "/etc/ssh", "/proc"} {
+		if under(one, f.Work) {
+			return true
+		}
+	}
+	rest, inHome := f.inHome(f.Work)
+	return inHome && (rest == "" || rest[0] == '.') || !path.IsAbs(f.Work) || under(f.Work, "/proc") || under(f.Work, "/etc") // the secrets of a home begin with a dot
+}
+
+// stays reports whether a word leads, as the name of a file, to the work folder where that holds no secrets.
+func (s *scope) stays(text string) bool {
+	return s.open && text[0] != '/' && !strings.Contains(text, "..") && !slices.ContainsFunc(s.folders, func(dir string) bool { return !under(dir, s.fence.Work) })
+}
+
+// secret says what kind of secret a path is; empty: none.
+func (s *scope) secret(p string) string {
+	if s.open && under(p, s.fence.Work) {
+		return ""
+	}
+	return s.fence.secret(p)
+}
+
 // secret says what kind of secret a path is; empty: none. A pattern is one if it may match one.
 func (f *Fence) secret(p string) string {
 	if i := strings.Index(p, "/**"); i >= 0 { // what find found below a folder
 		p = p[:max(i, 1)]
 	}
-	wild := strings.ContainsAny(p, "*?[")
+	wild := wildcard(p) // where the first wildcard is
 	for _, own := range f.Own {
-		if own != "" && !(under(p, f.Work) && under(f.Work, own)) && (under(p, own) || wild && aims(p, own)) {
+		if own != "" && !(under(p, f.Work) && under(f.Work, own)) && (under(p, own) || wild >= 0 && aims(p, own, wild)) {
 			return "belongs to the gateway"
 		}
 	}
 	for _, one := range systemSecrets {
-		if under(p, one) || wild && aims(p, one) {
+		if under(p, one) || wild >= 0 && aims(p, one, wild) {
 			return "holds secrets of the system"
 		}
 	}
@@ -142,18 +187,18 @@ func (f *Fence) secret(p string) string {
 		return "holds the memory or the variables of a process"
 	}
 	if rest, ok := f.inHome(p); ok && rest != "" {
-		return homeSecret(rest, wild)
+		return homeSecret(rest, wild-(len(p)-len(rest)))
 	}
 	return ""
 }
 
 // homeSecret is secret for a path below a home folder.
-func homeSecret(rest string, wild bool) string {
+func homeSecret(rest string, wild int) string {
 	if dir, file, _ := strings.Cut(rest, "/"); matchesName(dir, ".ssh") && !publicKey(file) {
 		return "holds private keys"
 	}
 	for _, one := range secretFiles {
-		if under(rest, one) || wild && aims(rest, one) {
+		if under(rest, one) || wild >= 0 && aims(rest, one, wild) {
 			return "holds credentials"
 		}
 	}
@@ -225,7 +270,7 @@ func (s *scope) readsBelow(f field, deep bool) []found {
 
 func (s *scope) read(all []string, glob, deep bool) []found {
 	for _, p := range all {
-		if kind := s.fence.secret(p); kind != "" {
+		if kind := s.secret(p); kind != "" {
 			return []found{{host, "it reads " + p + ", which " + kind}}
 		}
 	}
@@ -277,7 +322,7 @@ func (s *scope) writes(f field) []found {
 		if what := device(p); what != "" {
 			return []found{{host, "it writes to " + p + ", which is " + what}}
 		}
-		if kind := s.fence.secret(p); kind != "" {
+		if kind := s.secret(p); kind != "" {
 			return []found{{host, "it writes to " + p + ", which " + kind}}
 		}
 	}
@@ -317,11 +362,11 @@ func (s *scope) betrayals(name string, args []field) []found {
 				text = s.fence.Home + "/" + home
 			}
 		}
-		if f.trust == unknown || text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\n") {
+		if f.trust == unknown || text == "" || strings.HasPrefix(text, "-") || strings.IndexByte(text, '\n') >= 0 || s.stays(text) {
 			continue
 		}
 		for _, p := range s.paths(text) {
-			if kind := s.fence.secret(p); kind != "" {
+			if kind := s.secret(p); kind != "" {
 				return []found{{host, "it names " + p + ", which " + kind}}
 			}
 		}

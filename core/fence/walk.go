@@ -22,6 +22,7 @@ type scope struct {
 	within    []string
 	stdin     *field // what is on its standard input, as far as the command says; nil: nothing
 	depth     int
+	open      bool // nothing in the work folder is a secret (Fence.hides)
 	arguments bool // $1 and its like have values
 }
 
@@ -112,11 +113,13 @@ func (a *analysis) statement(s *scope, st *syntax.Stmt) {
 
 // compound judges what is inside a statement that is not a simple command.
 func (a *analysis) compound(s *scope, st *syntax.Stmt) {
+	if c, is := st.Cmd.(*syntax.BinaryCmd); is {
+		a.binary(s, c)
+		return
+	}
 	inner := *s
 	inner.nested = true
 	switch c := st.Cmd.(type) {
-	case *syntax.BinaryCmd:
-		a.binary(s, c)
 	case *syntax.Block:
 		a.statements(s, c.Stmts)
 	case *syntax.Subshell:
@@ -192,9 +195,10 @@ func (a *analysis) binary(s *scope, c *syntax.BinaryCmd) {
 		s.folders = right.folders
 		return
 	}
-	left, right := *s, *s
+	sides := [2]scope{*s, *s}
+	left, right := &sides[0], &sides[1]
 	left.nested, right.nested = true, true
-	a.statement(&left, c.X)
+	a.statement(left, c.X)
 	if a.over {
 		return
 	}
@@ -202,7 +206,7 @@ func (a *analysis) binary(s *scope, c *syntax.BinaryCmd) {
 	if text, known := s.outputOf(c.X); known {
 		right.stdin = &field{text: text, trust: guessed}
 	}
-	a.statement(&right, c.Y)
+	a.statement(right, c.Y)
 }
 
 func (a *analysis) loop(s *scope, c *syntax.ForClause) {

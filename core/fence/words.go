@@ -125,6 +125,9 @@ type expansion struct {
 }
 
 func (e *expansion) done() []field {
+	if e.closed == nil {
+		return slices.DeleteFunc(e.open, func(f field) bool { return !f.solid && f.text == "" && f.trust != unknown })
+	}
 	for _, f := range e.open {
 		if f.solid || f.text != "" || f.trust == unknown {
 			e.closed = append(e.closed, f)
@@ -230,6 +233,10 @@ func (e *expansion) literal(text string, quoted bool) {
 		e.add(text, exact, false, true)
 		return
 	}
+	if strings.IndexByte(text, '\\') < 0 {
+		e.add(text, exact, !quoted && !e.whole && globs(text), true)
+		return
+	}
 	var b strings.Builder
 	glob := false
 	for i := 0; i < len(text); i++ {
@@ -244,6 +251,12 @@ func (e *expansion) literal(text string, quoted bool) {
 		}
 	}
 	e.add(b.String(), exact, glob, true)
+}
+
+// globs reports whether the shell looks for files that a text without backslashes matches.
+func globs(text string) bool {
+	i := strings.IndexByte(text, '[')
+	return strings.IndexByte(text, '*') >= 0 || strings.IndexByte(text, '?') >= 0 || i >= 0 && strings.IndexByte(text[i:], ']') >= 0
 }
 
 // tilde replaces ~ and ~user at the beginning of a word, and of what follows the = of an assignment.
