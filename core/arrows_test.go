@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"core/health":                      {"core/ops", "core/term", "core/background", "core/limit", "core/store", "core/text"},
 	"core/recovery":                    {"core/ops", "core/term", "core/text", "core/background", "core/config", "core/delivery", "core/health", "core/instance", "core/lives", "core/media", "core/process", "core/session", "core/store"},
 	"core/operator":                    {"core/media", "core/people", "core/ops", "core/term", "core/text", "core/filter", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/limit", "core/metrics", "core/process", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
+	"core/phases":                      {"core/ops", "core/bound", "core/config", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/lives", "core/notices", "core/operator", "core/reap", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
 	"core/notices":                     {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
 	"core/people":                      {"core/ops", "core/term", "core/store"},
 	"core/reap":                        {"core/agent", "core/process", "core/shutdown"},

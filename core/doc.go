@@ -7,7 +7,8 @@
 // The rooms, from the outside in:
 //
 //	host          the process that hosts one life: home, config, gateway, control socket, signals, exit
-//	gateway       the wiring, one life of a gateway, and the phases of its stop
+//	gateway       the wiring, and one life of a gateway
+//	phases        what a stop ends, phase by phase
 //	operator      ops.Console over the live parts: snapshot, verbs, preview, requests, audit, diagnosis
 //	conversation  turns, agents of sessions, the end of conversations, chat commands
 //	delivery      messages of chats into sessions, answers and notices to chats

@@ -40,10 +40,12 @@ func New(o Options) (*Gateway, error) {
 	slots := model.NewSlots(o.Config.Limits.ModelCalls)
 	reached := bounds{}
 	g.buildLeaves(slots, reached)
-	g.buildConversations(slots, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
+	trees := reap.New(g.procs, o.Config.Process.KillGrace.Duration)
+	g.buildConversations(slots, trees, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
 	g.buildAdapters()
+	g.phases = g.newPhases(trees)
 	g.Operator = operator.New(operator.Options{
-		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: g.phases,
+		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
@@ -101,7 +103,6 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
 		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
 	})
-	g.phases = &phases{lifecycle: g.lifecycle, g: g, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration), eventsFlushed: make(chan struct{})}
 }
 
 // summariser is the model that makes summaries; nil: each agent's own does.
@@ -113,12 +114,12 @@ func summariser(o Options) model.Provider {
 }
 
 // buildConversations makes what works on messages.
-func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy session.Policy) {
+func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reached bounds, policy session.Policy) {
 	o, cfg := g.opts, g.opts.Config
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache,
 		Agent: agent.Config{
-			Slots: slots, Processes: g.phases.trees,
+			Slots: slots, Processes: trees,
 			Summariser: summariser(o),
 			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
 			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,

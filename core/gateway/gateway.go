@@ -1,7 +1,7 @@
 // Package gateway joins the rooms of core into one running gateway, and ends it.
 //
 // A gateway's life reads from top to bottom: its options (options.go), New, which makes the rooms without I/O (build.go), and
-// Run in this file with its states (lifecycle.go). Then come the stop (stop.go) and its twelve phases (plan.go). Messages are
+// Run in this file with its states (lifecycle.go). Then comes the stop (stop.go), whose twelve phases are in phases. Messages are
 // the business of delivery and conversation, earlier lives of recovery, the operator's commands of operator, readiness and
 // warnings of health.
 //
@@ -34,6 +34,7 @@ import (
 	"gatewaytui/core/notices"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/phases"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
@@ -48,7 +49,7 @@ type Gateway struct {
 
 	opts      Options
 	lifecycle *lifecycle
-	phases    *phases
+	phases    *phases.Phases
 	watchers  watchers
 
 	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also

@@ -126,14 +126,15 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g.phases.trees = reap.New(kernel, grace)
+				all := reap.New(kernel, grace)
+				g.phases = g.newPhases(all)
 				for i := range trees {
 					kernel.trees[100+i] = fmt.Sprintf("chat:dm:%d", i%sessions)
 					kernel.stubborn[100+i] = i < tc.stubborn
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models.Chain(model.Default), Processes: g.phases.trees, KillGrace: grace, Log: g.opts.Log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models.Chain(model.Default), Processes: all, KillGrace: grace, Log: g.opts.Log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)

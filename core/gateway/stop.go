@@ -1,13 +1,17 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime/pprof"
 	"time"
 
+	"gatewaytui/core/instance"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/phases"
+	"gatewaytui/core/reap"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
 	"gatewaytui/core/text"
@@ -27,8 +31,11 @@ func (g *Gateway) beginShutdown(rq StopRequest) *shutdown.Run {
 		exit = ops.ExitRestart
 	}
 	return shutdown.Start(g.phases.Plan(), shutdown.Options{
-		ID: rq.ID, Life: g.opts.Life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.phases.Budget(),
-		Save: g.opts.Host.SaveReport, Observe: g.phases.observe, Log: g.opts.Log, Exit: g.opts.Host.Exit, Dump: g.opts.Host.Dump,
+		ID: rq.ID, Life: g.opts.Life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.opts.Supervisor.Budget,
+		Save: g.opts.Host.SaveReport, Observe: func(e shutdown.Event) {
+			g.tellPhase(e)
+			g.phases.Observe(e)
+		}, Log: g.opts.Log, Exit: g.opts.Host.Exit, Dump: g.opts.Host.Dump,
 		Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) },
 	})
 }
@@ -45,6 +52,50 @@ func (g *Gateway) endProcess() {
 func (g *Gateway) StartsNext() bool {
 	rq := g.lifecycle.Stopped()
 	return rq.Restart && rq.Respawn && g.opts.Supervisor.Name == ""
+}
+
+// ending is the gateway as its operator and the phases of its stop see it.
+type ending struct {
+	*lifecycle
+	g *Gateway
+}
+
+var (
+	_ operator.Lifecycle = ending{}
+	_ phases.Gateway     = ending{}
+)
+
+// Plan is the stop as it would run now.
+func (e ending) Plan() shutdown.Plan { return e.g.phases.Plan() }
+
+// Budget is what the service manager allows a stop; 0 is unknown.
+func (e ending) Budget() time.Duration { return e.g.opts.Supervisor.Budget }
+
+// Extended asks the service manager for more time, because an operator extended the stop.
+func (e ending) Extended(by time.Duration) {
+	e.g.tell(func(n Notifier) error { return n.Extend(by) })
+}
+
+func (e ending) Stopping(reason string) {
+	e.g.tell(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(reason, 120)) })
+}
+
+func (e ending) Mark(m instance.Marker) error { return e.g.opts.Host.Mark(m) }
+
+func (e ending) StopWatchers() { e.g.watchers.stop() }
+
+func (e ending) Refuse() { e.g.procs.Refuse() }
+
+func (e ending) CloseProcesses(ctx context.Context) error { return e.g.closeProcesses(ctx) }
+
+// newPhases are the phases of the gateway's stop, which end the process trees through trees.
+func (g *Gateway) newPhases(trees *reap.Trees) *phases.Phases {
+	return phases.New(phases.Options{
+		Config: g.opts.Config, Log: g.opts.Log, Gateway: ending{g.lifecycle, g}, Table: g.table, Cache: g.cache, Trees: trees,
+		Conversations: g.conversations, Notices: g.notices, Outbox: g.outbox, Adapters: g.adapters, Background: g.background,
+		Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, SearchFile: g.opts.Home.Search,
+		Stores: g.opts.Stores, Surrender: g.opts.Surrender,
+	})
 }
 
 // tell tells the service manager something, if there is one.
