@@ -15,6 +15,7 @@ const (
 	LogDemoRefused              = "demo.refused"
 	LogDemoSent                 = "demo.sent"
 	LogDemoTyping               = "demo.typing"
+	LogEnvironment              = "environment.failed"
 	LogLibrary                  = "library.log"
 	LogDiscordEventUnreadable   = "discord.event.unreadable"
 	LogDiscordMessageLost       = "discord.message.lost"

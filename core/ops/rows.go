@@ -156,6 +156,8 @@ type Process struct {
 	LastOutput string `json:"last_output"`
 	// Limit names the limit of its control groups that the tree ran into, for people.
 	Limit string `json:"limit,omitempty"`
+	// Environment is the name of the environment that it runs in; empty: it runs on the machine itself, or that is not known.
+	Environment string `json:"environment,omitempty"`
 	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before
 	// this one and still runs (C17); 0 is none.
 	DuplicateOf int `json:"duplicate_of,omitempty"`

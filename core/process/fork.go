@@ -30,6 +30,9 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 		return child, err
 	}
 	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{in, out, out}}
+	for _, f := range req.spec.Files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
 	if err := r.start(req, attr, cgroup, &child); err != nil {
 		return child, err
 	}

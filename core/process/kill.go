@@ -165,8 +165,12 @@ func (k *kill) signal(sig unix.Signal) {
 			k.r.groups.kill(dir)
 		}
 	}
+	k.relay(sig)
 	reached := k.signalGroups(sig)
 	for _, t := range k.live {
+		if sig == unix.SIGTERM && k.carriers[t.Ident] {
+			continue
+		}
 		if sig == unix.SIGKILL {
 			t.killed = true
 			t.err = k.r.send(t, sig, false)
@@ -216,6 +220,9 @@ func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 		}
 	}
 	for _, t := range k.live {
+		if sig == unix.SIGTERM && k.carriers[t.Ident] {
+			continue
+		}
 		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {
 			reached[t.PGRP] = k.r.send(t, sig, true) == nil
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gatewaytui/core/process/kernel"
 )
 
@@ -43,12 +45,15 @@ type kill struct {
 	silent int               // at the last scan: orphans that may belong to the target
 	dirs   map[string]bool   // control groups of the target
 	noFDs  bool
+	// carriers are the leaders that get no TERM, as of the last scan. relayed has the signals that each tree's Relay got.
+	carriers map[ident]bool
+	relayed  map[*tree]map[unix.Signal]bool
 }
 
 func newKill(r *Registry, sel selection) *kill {
 	return &kill{
 		r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{},
-		dirs: map[string]bool{},
+		dirs: map[string]bool{}, carriers: map[ident]bool{}, relayed: map[*tree]map[unix.Signal]bool{},
 	}
 }
 
@@ -118,6 +123,7 @@ func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
 	for t, members := range v.owned {
 		if k.sel.tree(t) {
 			found = append(found, members...)
+			k.carriers[t.leader] = t.carrier.spared(t.leader, members)
 		}
 	}
 	if k.sel.all {

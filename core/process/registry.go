@@ -200,6 +200,9 @@ type tree struct {
 	lastSeen int64 // bytes of output when lastLine was taken
 	lastLine string
 	limit    string // the control group limit that it reached, for people; empty: none
+	carrier  Carrier
+	// environment is the name of what it runs in; empty: the machine itself, or not known.
+	environment string
 }
 
 // job identifies equal work (C17): one command of one session in one directory.

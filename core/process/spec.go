@@ -1,10 +1,13 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gatewaytui/core/ops"
 )
@@ -46,6 +49,25 @@ type Spec struct {
 	Policy Policy
 	// OutputLimit bounds the output that is kept, in bytes; 0: DefaultOutputLimit.
 	OutputLimit int
+	// Files are inherited as descriptors 3, 4, …. They are the caller's to close after Spawn.
+	Files []*os.File
+	// Carrier says that Argv only carries the command.
+	Carrier Carrier
+	// Environment is the name of what the command runs in, for its row; empty: it runs on the machine itself.
+	Environment string
+}
+
+// Carrier is how signals reach a command that a program carries, such as bwrap or the client of a container daemon. The zero value: Argv is
+// the command.
+type Carrier struct {
+	// Below says that TERM goes to what Argv has started and not to Argv, while something of it lives. Argv's own child is the first process of
+	// a process namespace, to which TERM means nothing: a tree of these two alone has no command, and gets TERM as a whole. KILL always goes
+	// to all.
+	Below bool
+	// Relay brings TERM and KILL to a command that does not descend from Argv; nil: there is none. A kill calls it at most once for each of the two signals,
+	// on a goroutine that the registry waits for, and does not wait for its return. ctx ends after 5 s, or when the registry closes. Argv gets no
+	// TERM, but KILL.
+	Relay func(ctx context.Context, sig syscall.Signal)
 }
 
 func (s Spec) check() error {
