@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"core/phases":                      {"core/ops", "core/bound", "core/config", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/lives", "core/notices", "core/operator", "core/reap", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
 	"core/notices":                     {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
 	"core/people":                      {"core/ops", "core/term", "core/store"},
+	"core/access":                      {"core/ops", "core/people", "core/store", "core/term"},
 	"core/reap":                        {"core/agent", "core/process", "core/shutdown"},
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},

@@ -26,6 +26,7 @@ const (
 	LogDiscordUnlisted          = "discord.unlisted"
 	LogDropped                  = "log.dropped"
 	LogForget                   = "people.forget"
+	LogPairingLocked            = "people.pairing_locked"
 	LogMadeAgain                = "log.made_again"
 	LogWrite                    = "log.write"
 	LogModelFallback            = "model.fallback"

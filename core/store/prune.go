@@ -51,6 +51,7 @@ var prunings = []struct {
 	{"inbox", "", ofRest, `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
 	{"outbox", "", ofRest, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
 	{"responses", "", ofRest, `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
+	{"pairings", "", ofRest, `DELETE FROM pairings WHERE (platform, id) IN (SELECT platform, id FROM pairings WHERE asked < ?1 LIMIT ?2)`},
 	{"quarantine", "", ofRest, `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // rule is a judge of some columns, whose names are separated by spaces.
@@ -82,6 +84,31 @@ var rowRules = []rowRule{
 		rules: []rule{{name, "id adapter"}, {text, "session target message"}, {whole(0, 1, "truth"), "becomes"}, {moment, "at"}},
 	},
 	{
+		table: "people", where: "", names: []string{"platform", "id"}, key: []string{"platform", "id"},
+		rules: []rule{
+			{name, "platform id"},
+			{oneOf([]string{string(ops.RoleOwner), string(ops.RoleMember), string(ops.RoleGuest), ""}), "role"},
+			{oneOf([]string{string(ops.PersonAllowed), string(ops.PersonBlocked)}), "state"},
+			{oneOf([]string{string(ops.FromPairing), string(ops.FromVerb)}), "source"},
+			{text, "by name"},
+			{moment, "at"},
+		},
+		repair: "UPDATE people SET role = '', state = 'blocked', source = 'verb', at = ?1, " + asText("platform", "id", "by", "name"),
+	},
+	{
+		table: "pairings", where: "", names: []string{"platform", "id"}, key: []string{"platform", "id"},
+		rules: []rule{
+			{name, "platform id"},
+			{oneOf([]string{string(PairingTold), string(PairingOpen), string(PairingUsed)}), "state"},
+			{text, "name code"},
+			{moment, "asked expires"},
+		},
+	},
+	{
+		table: "pairing_misses", where: "", names: seq, key: seq,
+		rules: []rule{{moment, "at"}},
+	},
+	{
 		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
 		rules:  []rule{{name, "id session_id"}, {text, "life who"}, {moment, "started_at"}, {none, "ended_at undone_at"}, {count, "tokens_in tokens_out tokens_cached tokens_unpriced"}, {orNone(count), "cost"}},
 		repair: "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, tokens_cached = 0, tokens_unpriced = 0, cost = NULL, undone_at = NULL, " + asText("life", "who"),
@@ -132,7 +159,7 @@ func sound(column string) string {
 // Lists of validated tables, for QuarantineRows.
 var (
 	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
-	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "turns"}
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "people", "pairings", "pairing_misses", "turns"}
 	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )

@@ -122,6 +122,37 @@ CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
 -- index outbox_open on outbox
 CREATE INDEX outbox_open ON outbox (seq) WHERE state = 'waiting';
 
+-- table pairing_misses on pairing_misses
+CREATE TABLE pairing_misses (
+    seq INTEGER PRIMARY KEY,
+    at  INTEGER
+) STRICT;
+
+-- table pairings on pairings
+CREATE TABLE pairings (
+    platform TEXT    NOT NULL,
+    id       TEXT    NOT NULL,
+    name     TEXT    NOT NULL,
+    code     TEXT    NOT NULL,
+    state    TEXT    NOT NULL CHECK (state IN ('told', 'open', 'used')),
+    asked    INTEGER,
+    expires  INTEGER,
+    PRIMARY KEY (platform, id)
+) STRICT, WITHOUT ROWID;
+
+-- table people on people
+CREATE TABLE people (
+    platform TEXT    NOT NULL,
+    id       TEXT    NOT NULL, -- the platform's own id of the person
+    role     TEXT    NOT NULL CHECK (role IN ('owner', 'member', 'guest', '')),
+    state    TEXT    NOT NULL CHECK (state IN ('allowed', 'blocked')),
+    source   TEXT    NOT NULL CHECK (source IN ('pairing', 'verb')),
+    by       TEXT    NOT NULL, -- who said so, as the audit has it
+    name     TEXT    NOT NULL, -- what the person was called then
+    at       INTEGER,
+    PRIMARY KEY (platform, id)
+) STRICT, WITHOUT ROWID;
+
 -- table pins on pins
 CREATE TABLE pins (
     seq        INTEGER PRIMARY KEY,
