@@ -110,7 +110,7 @@ func telegram(id string) Person { return Person{"telegram", id} }
 
 var shownCode = regexp.MustCompile(`for an hour: ([A-Z0-9]{8})\n`)
 
-// greet is what an unknown user is told, and the code in it.
+// greet is what an unknown user hears, and the code in it.
 func (g *gate) greet(who Person) (text, code string) {
 	g.t.Helper()
 	may := g.Greets(who)
