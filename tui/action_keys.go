@@ -89,6 +89,10 @@ func actionBindings() []binding {
 		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
 		{action: "title", help: "name a session's conversation: title KEY TEXT", verb: ops.VerbTitle},
 		{action: "forget", help: "delete what is kept of a person: forget telegram:4711", verb: ops.VerbForget, disabledReason: needsNoStop},
+		{action: "approve", help: "allow what a request of the inbox asks for: approve ID [turn|session|always]", verb: ops.VerbApprove, disabledReason: needsNoStop},
+		{action: "deny", help: "refuse what a request of the inbox asks for: deny ID [REASON]", verb: ops.VerbDeny, disabledReason: needsNoStop},
+		{action: "answer", help: "answer a question of the inbox: answer ID TEXT", verb: ops.VerbAnswer, disabledReason: needsNoStop},
+		{action: "remove-rule", help: "remove a rule that an approval made: remove-rule ID", verb: ops.VerbRemoveRule, disabledReason: needsNoStop},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
 	}
 }
@@ -97,7 +101,7 @@ func actionBindings() []binding {
 func tableBindings(levers []binding) (out []binding) {
 	for _, spec := range ops.Verbs {
 		if !slices.ContainsFunc(levers, func(b binding) bool { return b.verb == spec.Verb }) {
-			out = append(out, binding{action: spec.Name, verb: spec.Verb})
+			out = append(out, binding{action: spec.ConsoleName(), verb: spec.Verb})
 		}
 	}
 	return out
@@ -140,8 +144,8 @@ func aim(v ops.Verb, f keyContext) ops.Command {
 		cmd.Target = processKey(*f.process)
 	case spec.Target == ops.TargetAdapter:
 		cmd.Target = f.adapter.Name
-	case spec.Target == ops.TargetPerson:
-		cmd.Target = f.person
+	case spec.Target == ops.TargetPerson, spec.Target == ops.TargetInbox, spec.Target == ops.TargetRule:
+		cmd.Target = f.named
 	case spec.OfLife:
 		cmd.Expect = f.gateway
 	}
@@ -173,8 +177,10 @@ func missing(spec ops.VerbSpec, f keyContext) string {
 		return fmt.Sprintf("pid %d is being ended already", f.process.PID)
 	case spec.Target == ops.TargetAdapter && f.adapter == nil:
 		return "no adapter is selected"
-	case spec.Target == ops.TargetPerson && f.person == "":
+	case spec.Target == ops.TargetPerson && f.named == "":
 		return "name the person: " + spec.Name + " telegram:4711"
+	case (spec.Target == ops.TargetInbox || spec.Target == ops.TargetRule) && f.named == "":
+		return "name it by its id: " + spec.ConsoleName() + " ID"
 	case spec.OfStop() && f.stop == nil:
 		return "no shutdown is running"
 	}

@@ -196,6 +196,14 @@ func (g *gateway) Adapters(context.Context, ops.Query) (ops.Page[ops.Adapter], e
 	return ops.Page[ops.Adapter]{}, nil
 }
 
+func (g *gateway) Inbox(context.Context, ops.Query) (ops.Page[ops.InboxItem], error) {
+	return ops.Page[ops.InboxItem]{}, nil
+}
+
+func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) {
+	return ops.Page[ops.Rule]{}, nil
+}
+
 func (g *gateway) Plan(ctx context.Context) (ops.Plan, error) {
 	return ops.Plan{WorstCaseMS: 28_000, Fits: true}, g.enter(ctx)
 }

@@ -186,7 +186,7 @@ type keyContext struct {
 	agent   *ops.Agent
 	process *ops.Process
 	adapter *ops.Adapter
-	person  string     // that was named; empty: none
+	named   string     // a person, a request of the inbox or a rule that was named; empty: none
 	phase   *ops.Phase // of stop: the selected item's, else the running one
 	item    *ops.Item  // of stop: selected, nil if none is
 	page    views.StopPage

@@ -237,45 +237,56 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 	}
 	f, snap, text := m.keyContext(true), m.snapshot(), ""
 	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
-	if takesText(b.verb) {
+	spec, _ := b.verb.Spec()
+	if takesText(b.verb) || spec.Target == ops.TargetInbox {
 		arg, text, _ = strings.Cut(arg, " ")
 	}
-	switch spec, _ := b.verb.Spec(); spec.Target {
+	switch spec.Target {
 	case ops.TargetSession:
 		f.session = find(snap.Sessions, arg, sessionKey)
 	case ops.TargetProcess:
 		f.process = find(snap.Processes, arg, processKey)
 	case ops.TargetAdapter:
 		f.adapter = find(snap.Adapters, arg, adapterKey)
-	case ops.TargetPerson:
-		f.person = arg
+	case ops.TargetPerson, ops.TargetInbox, ops.TargetRule:
+		f.named = arg
 	}
 	if why := b.works(f); why != "" {
 		m.deny(why)
 		return nil
 	}
 	cmd := b.target(f)
-	if takesText(b.verb) {
-		if text = strings.TrimSpace(text); text == "" {
-			m.deny(b.action + " needs a text: " + b.action + " " + arg + " TEXT")
-			return nil
-		}
-		cmd.Text = text
+	if why := b.read(&cmd, arg, strings.TrimSpace(text)); why != "" {
+		m.deny(why)
+		return nil
 	}
-	switch b.verb {
-	case ops.VerbStop:
+	return m.submit(b, cmd, b.tier(f))
+}
+
+// read completes cmd by what was typed after the name of the binding: arg, and the text behind its target. It says what is wrong
+// with it; empty: nothing is.
+func (b *binding) read(cmd *ops.Command, arg, text string) (wrong string) {
+	switch spec, _ := b.verb.Spec(); {
+	case takesText(b.verb):
+		if cmd.Text = text; text == "" {
+			return b.action + " needs a text: " + b.action + " " + arg + " TEXT"
+		}
+	case spec.Target == ops.TargetInbox:
+		if err := spec.ReadRest(cmd, text); err != nil {
+			return err.Error()
+		}
+	case b.verb == ops.VerbStop:
 		cmd.Mode = ops.Mode(arg)
-	case ops.VerbDrain:
+	case b.verb == ops.VerbDrain:
 		cmd.Reason = arg
-	case ops.VerbExtend:
+	case b.verb == ops.VerbExtend:
 		d, err := time.ParseDuration(arg)
 		if err != nil || d <= 0 {
-			m.deny(arg + " is not a duration; try more-time 30s")
-			return nil
+			return arg + " is not a duration; try more-time 30s"
 		}
 		cmd.ByMS = d.Milliseconds()
 	}
-	return m.submit(b, cmd, b.tier(f))
+	return ""
 }
 
 // takesText reports whether a verb needs a text after its target.

@@ -39,6 +39,11 @@ var actions = map[ops.Verb]action{
 		r.Target, r.Text = args[0], args[1]
 		return nil
 	}},
+	ops.VerbApprove: {flags: scopeFlags},
+	ops.VerbAnswer: {read: func(_ *program, r *request, args []string) error {
+		r.Target, r.Text = args[0], args[1]
+		return nil
+	}},
 	ops.VerbStop:    {flags: stopFlags, run: (*program).stop},
 	ops.VerbRestart: {flags: restartFlags, run: (*program).restart},
 	ops.VerbSkip:    {flags: leverFlags},
@@ -62,6 +67,9 @@ func actionVerbs(p *program) []*cobra.Command {
 	var top []*cobra.Command
 	holders := map[string]*cobra.Command{}
 	for _, spec := range ops.Verbs {
+		if spec.Verb == ops.VerbRemoveRule { // below the list of rules
+			continue
+		}
 		c := actions[spec.Verb].command(p, spec)
 		if spec.Group == "" {
 			top = append(top, c)

@@ -15,11 +15,11 @@ import (
 
 func approvalsVerbs(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
-		Use: "approvals", Short: "print the verdict on a command of a model",
-		Example: "  gatewaytui approvals check \"git status\"",
+		Use: "approvals", Short: "show the rules of approvals, and the verdict on a command of a model",
+		Example: "  gatewaytui approvals rules\n  gatewaytui approvals check \"git status\"",
 		Args:    group, RunE: group,
 	})
-	c.AddCommand(approvalsCheckVerb(p))
+	c.AddCommand(approvalsCheckVerb(p), rulesVerb(p))
 	return c
 }
 

@@ -35,6 +35,8 @@ var sources = map[string]source{
 	"NAME":  adapterNames,
 	"PHASE": phaseNames,
 	"ITEM":  itemNames,
+	"ID":    namedIDs,
+	"RULE":  ruleIDs,
 }
 
 // completeAll gives every verb of the tree below c, and every flag, its completion: by the placeholder in the usage of

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 // completions are what a shell is offered for a command line, and the directive that ends the answer.
@@ -59,6 +60,9 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 		{"a phase that is not over and can be skipped", "shutdown skip --phase |", []string{"drain\trunning, at most 1m00s", "adapters\tpending, at most 5.0s"}, asListed},
 		{"an item of the running phase", "shutdown skip --item |", []string{"cli:local\tturn, for 2.0s, model call"}, asListed},
 		{"an item of the phase that is named", "shutdown skip --phase adapters --item |", []string{"telegram\tadapter, for 0s"}, asListed},
+		{"a request that asks for a yes", "approve |", []string{"7K3M9Q\t" + term.Clean("command, cli:local, rm -rf build"+hostile, maxDescription)}, asListed},
+		{"a request that asks for a text", "answer |", []string{}, asListed},
+		{"a rule", "approvals rules remove |", []string{"9F2C\tgit push" + shownHostile + ", /srv/gw/work"}, asListed},
 		{"a mode", "stop --mode |", []string{"graceful", "fast", "immediate"}, asListed},
 		{"a mode after an equals sign", "stop --mode=f|", []string{"graceful", "fast", "immediate"}, asListed},
 		{"a log level", "--log-level |", []string{"debug", "info", "warn", "error"}, asListed},

@@ -132,6 +132,23 @@ var (
 	adapterRow   = ops.Adapter{Name: "telegram", State: ops.AdapterNeedsCredentials, Since: anHourAgo, Attempt: 3, LastError: "dial" + hostile, Queue: 5}
 )
 
+var (
+	inboxRow = ops.InboxItem{
+		ID: "7K3M9Q", Kind: ops.InboxCommand, Session: "cli:local", Turn: "t2", AskedAt: anHourAgo, Expires: anHourAgo, State: ops.InboxWaiting, Who: "an owner" + hostile,
+		Text: "the agent wants to run a command", Command: "rm -rf build" + hostile, Folder: "/srv/gw/work", Environment: "local", Reasons: []string{"rm removes files" + hostile},
+		Options: []string{"once", "turn", "session", "always"},
+	}
+	ruleRow = ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push" + hostile, Folder: "/srv/gw/work", By: "uid 0", MadeAt: anHourAgo, Expires: anHourAgo}
+)
+
+func (f *fake) Inbox(_ context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
+	return page(f, q, inboxRow)
+}
+
+func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
+	return page(f, q, ruleRow)
+}
+
 func page[T any](f *fake, q ops.Query, rows ...T) (ops.Page[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

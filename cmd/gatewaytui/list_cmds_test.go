@@ -56,6 +56,12 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 		{"adapters", []string{"NAME", "telegram", "needs credentials", "dial", "5"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Adapter]{Items: []ops.Adapter{adapterRow}, Next: "c2"})
 		}},
+		{"inbox", []string{"ID", "7K3M9Q", "command", "waiting", "cli:local", "rm -rf build", "/srv/gw/work", "rm removes files"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.InboxItem]{Items: []ops.InboxItem{inboxRow}, Next: "c2"})
+		}},
+		{"approvals rules", []string{"ID", "9F2C", "git push", "/srv/gw/work", "uid 0"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Rule]{Items: []ops.Rule{ruleRow}, Next: "c2"})
+		}},
 		{"history", []string{
 			"LIFE", "00LIFE", "cut short", "adapters", "graceful, 2 of 2 phases in 5.0s, incomplete", "adapters 5.0s of 5.0s (adapter telegram 5.0s)", "deploy", "uid 0",
 			"~", "1m30s", "crashed",
@@ -65,9 +71,10 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.verb, func(t *testing.T) {
-			g.run(t, tt.verb).must(t, exitDone).says(t, append(tt.want, `there are more: --cursor "c2"`)...)
-			tt.json(t, g.run(t, tt.verb, "--json").must(t, exitDone).out)
-			g.run(t, tt.verb, "--limit", "7", "--cursor", "c1", "--filter", "a b").must(t, exitDone)
+			words := strings.Fields(tt.verb)
+			g.run(t, words...).must(t, exitDone).says(t, append(tt.want, `there are more: --cursor "c2"`)...)
+			tt.json(t, g.run(t, append(words, "--json")...).must(t, exitDone).out)
+			g.run(t, append(words, "--limit", "7", "--cursor", "c1", "--filter", "a b")...).must(t, exitDone)
 			asked := g.queries()
 			if got, want := asked[len(asked)-1], (ops.Query{Limit: 7, Cursor: "c1", Filter: "a b"}); got != want && tt.verb != "history" {
 				t.Errorf("asked for %+v, want %+v", got, want)

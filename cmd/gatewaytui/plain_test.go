@@ -110,7 +110,7 @@ func TestLinesBeginWithWhoWantedThemAndWhatCanBeTyped(t *testing.T) {
 		k.hears("plain mode (from ACCESSIBLE=1). Commands: help, status, sessions,", "The gateway (pid 4121) is running: 3 sessions, 1 running turn, 1 of 2 adapters connected.")
 		help := k.says("help", "sessions [TEXT]: list the sessions", "reset NUMBER:", "quit: leave.")
 		for _, spec := range ops.Verbs {
-			if !strings.Contains(help, "\n"+spec.Name+" ") && !strings.Contains(help, "\n"+spec.Name+":") {
+			if !strings.Contains(help, "\n"+spec.ConsoleName()+" ") && !strings.Contains(help, "\n"+spec.ConsoleName()+":") {
 				t.Errorf("%s is not a command of the line console", spec.Verb)
 			}
 		}

@@ -131,6 +131,7 @@ func listVerbs(p *program) []*cobra.Command {
 			use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
 			ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
 		}.verb(p),
+		inboxVerb(p),
 	}
 }
 

@@ -124,6 +124,14 @@ func (c *Client) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapte
 	return get[ops.Page[ops.Adapter]](ctx, c, "/v1/adapters", rowValues(q))
 }
 
+func (c *Client) Inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
+	return get[ops.Page[ops.InboxItem]](ctx, c, "/v1/inbox", rowValues(q))
+}
+
+func (c *Client) Rules(ctx context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
+	return get[ops.Page[ops.Rule]](ctx, c, "/v1/approvals/rules", rowValues(q))
+}
+
 func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
 	return get[ops.Plan](ctx, c, "/v1/plan", nil)
 }
@@ -156,7 +164,7 @@ func (c *Client) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, erro
 func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
 	given := map[string]string{
 		"verb": string(cmd.Verb), "target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
-		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect,
+		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect, "scope": string(cmd.Scope),
 	}
 	if spec, _ := cmd.Verb.Spec(); spec.Rest == ops.RestText {
 		given["text"] = "-"

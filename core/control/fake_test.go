@@ -108,6 +108,17 @@ func (f *fake) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapter]
 	return page[ops.Adapter](f, q)
 }
 
+func (f *fake) Inbox(_ context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
+	return page(f, q, ops.InboxItem{
+		ID: "7K3M9Q", Kind: ops.InboxCommand, Session: "telegram:dm:4711", Turn: "t1", AskedAt: testTime, Expires: testTime, State: ops.InboxWaiting, Who: "an owner",
+		Text: "the agent wants to run a command", Command: "rm -rf build", Folder: "/srv/gw/work", Environment: "local", Reasons: []string{"rm removes files"}, Options: []string{"once", "turn"},
+	}, ops.InboxItem{ID: "7K3M9R", Kind: ops.InboxPairing, State: ops.InboxDenied, By: "uid 0", AnsweredAt: testTime})
+}
+
+func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
+	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
+}
+
 func (f *fake) Plan(context.Context) (ops.Plan, error) {
 	return ops.Plan{Phases: []ops.PlanPhase{{Name: "mark", BudgetMS: 500, Critical: true, Bound: "fixed"}}, WorstCaseMS: 88_000, DrainMS: 60_000, SupervisorBudgetMS: 90_000, Fits: true}, nil
 }

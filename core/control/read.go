@@ -44,6 +44,13 @@ func (s *Server) history(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 	return page, err
 }
 
+// inbox is the console's, with its lists made fit for scripts.
+func (s *Server) inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
+	page, err := s.opt.Console.Inbox(ctx, q)
+	fillInbox(page.Items)
+	return page, err
+}
+
 // one answers with a single value. known are the query parameters that ask has read.
 func one[T any](s *Server, ask func(context.Context) (T, error), fill func(*T), known ...string) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {
@@ -173,8 +180,16 @@ func fillSnapshot(s *ops.Snapshot) {
 	s.Processes = filled(s.Processes)
 	s.Adapters = filled(s.Adapters)
 	s.Background = filled(s.Background)
+	s.Inbox = filled(s.Inbox)
+	fillInbox(s.Inbox)
 	if s.Shutdown != nil {
 		fillShutdown(s.Shutdown)
+	}
+}
+
+func fillInbox(items []ops.InboxItem) {
+	for i := range items {
+		items[i].Reasons, items[i].Options = filled(items[i].Reasons), filled(items[i].Options)
 	}
 }
 

@@ -57,6 +57,8 @@ func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
 		"preview":   {"GET", "/v1/preview?verb=session.reset&target=a", 200},
 		"request":   {"GET", "/v1/requests/r1", 200},
 		"accepted":  {"POST", "/v1/sessions/api:user:alice/reset", 202},
+		"inbox":     {"GET", "/v1/inbox", 200},
+		"rules":     {"GET", "/v1/approvals/rules", 200},
 		"missing":   {"GET", "/v1/requests/none", 404},
 		"nowhere":   {"GET", "/v1/statsu", 404},
 		"method":    {"POST", "/v1/status", 405},

@@ -43,6 +43,25 @@ var (
 		{Name: "state", Text: func(r *ops.Adapter) string { return adapterState(r) }},
 		{Name: "error", Text: func(r *ops.Adapter) string { return r.LastError }},
 	}
+	// Inbox are the fields of a request of the inbox.
+	Inbox = []Field[ops.InboxItem]{
+		{Name: "id", Text: func(r *ops.InboxItem) string { return r.ID }},
+		{Name: "kind", Text: func(r *ops.InboxItem) string { return string(r.Kind) }},
+		{Name: "state", Text: func(r *ops.InboxItem) string { return string(r.State) }},
+		{Name: "session", Text: func(r *ops.InboxItem) string { return r.Session }},
+		{Name: "who", Text: func(r *ops.InboxItem) string { return r.Who }},
+		{Name: "text", Text: func(r *ops.InboxItem) string { return r.Text }},
+		{Name: "command", Text: func(r *ops.InboxItem) string { return r.Command }},
+	}
+	// Rules are the fields of a rule that an approval made.
+	Rules = []Field[ops.Rule]{
+		{Name: "id", Text: func(r *ops.Rule) string { return r.ID }},
+		{Name: "agent", Text: func(r *ops.Rule) string { return r.Agent }},
+		{Name: "environment", Text: func(r *ops.Rule) string { return r.Environment }},
+		{Name: "command", Text: func(r *ops.Rule) string { return r.Executable + " " + r.Subcommand }},
+		{Name: "folder", Text: func(r *ops.Rule) string { return r.Folder }},
+		{Name: "by", Text: func(r *ops.Rule) string { return r.By }},
+	}
 	// Lives are the fields of a past life.
 	Lives = []Field[ops.Life]{
 		{Name: "how", Also: []string{"outcome"}, Text: lifeOutcome},

@@ -32,7 +32,7 @@ func (op *Operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error
 	if op.store() == nil {
 		return ops.Request{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	}
-	if spec.TakesTarget() {
+	if spec.Target == ops.TargetSession {
 		if err := op.o.Recovery.EnsureLoaded(ctx, cmd.Target); err != nil {
 			return ops.Request{}, err
 		}
@@ -73,6 +73,7 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 		return ops.Request{}, err
 	}
 	m := session.Message{ID: req.ID, User: actor(cmd.By), Text: cmd.Text, At: time.Now(), Instant: true, Operator: true}
+	m.Watch = func(turn, _ string) { op.requests.began(req.ID, turn) }
 	m.Deliver = func(text string, err error) {
 		state, result := ops.RequestDone, ops.MessageResult{Message: req.ID, Session: cmd.Target, Reply: text}
 		if err != nil {

@@ -70,7 +70,7 @@ type Host interface {
 	Diagnosis() (*os.File, error)
 }
 
-// Options are the live parts of a gateway. Every field but APIAccess and Media is needed.
+// Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox and Rules is needed.
 type Options struct {
 	Log      *slog.Logger
 	Identity recovery.Identity
@@ -97,6 +97,10 @@ type Options struct {
 	Limits        *limit.Set
 	// Media is the files of chats; nil: there are none.
 	Media *media.Media
+
+	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
+	Inbox []InboxSource
+	Rules RuleBook
 
 	// ToolsMayStop says that a tool may ask for a stop or a restart.
 	ToolsMayStop bool

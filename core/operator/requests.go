@@ -36,6 +36,15 @@ func (rs *requests) add(r ops.Request) {
 	rs.byID[r.ID] = &request{row: r, done: make(chan struct{})}
 }
 
+// began says which turn works on a request.
+func (rs *requests) began(id, turn string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.byID[id]; r != nil {
+		r.row.Turn = turn
+	}
+}
+
 // update changes a request that has not ended. Ending it twice is harmless: the first end counts.
 func (rs *requests) update(id string, state ops.RequestState, detail string, result any, err error) (ops.Request, bool) {
 	rs.mu.Lock()

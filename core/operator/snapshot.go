@@ -47,6 +47,7 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	counts := op.o.Table.Counts()
 	st.Counts.Sessions, st.Counts.RunningTurns, st.Counts.QueuedMessages = counts.Sessions, counts.Turns, counts.Queued
 	st.Counts.CachedAgents = op.o.Cache.Len()
+	st.Counts.Inbox = op.inboxCount()
 	st.Counts.Processes = op.o.Processes.Count()
 	st.Limits = op.o.Limits.Rows()
 	st.Warnings = append(st.Warnings, op.o.Limits.Warnings(now)...)
@@ -90,6 +91,7 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	s := ops.Snapshot{
 		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
 		Adapters: op.o.Adapters.Rows(), Background: append(op.o.Background.Rows(now), op.o.Search.Rows(now)...),
+		Inbox: op.inboxRows(),
 	}
 	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
 	for _, m := range most {
@@ -107,8 +109,10 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 		s.Processes = op.o.Processes.Rows()
 		s.Processes = s.Processes[:min(n, len(s.Processes))]
 	}
+	asked := len(s.Inbox)
+	s.Inbox = s.Inbox[:min(asked, ops.SnapshotInbox)]
 	left := ops.Omitted{
-		Sessions: max(st.Counts.Sessions-len(s.Sessions), 0), Agents: max(st.Counts.CachedAgents-len(s.Agents), 0), Processes: max(st.Counts.Processes-len(s.Processes), 0),
+		Inbox: asked - len(s.Inbox), Sessions: max(st.Counts.Sessions-len(s.Sessions), 0), Agents: max(st.Counts.CachedAgents-len(s.Agents), 0), Processes: max(st.Counts.Processes-len(s.Processes), 0),
 		Next: next.String(),
 	}
 	if left != (ops.Omitted{}) {

@@ -123,8 +123,12 @@ var verbs = map[ops.Verb]verb{
 			return "the stop is immediate now", nil, nil
 		},
 	},
-	ops.VerbBackup: {run: (*Operator).backup},
-	ops.VerbForget: {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
+	ops.VerbBackup:     {run: (*Operator).backup},
+	ops.VerbForget:     {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
+	ops.VerbApprove:    {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbDeny:       {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbAnswer:     {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbRemoveRule: {run: (*Operator).removeRule},
 	ops.VerbDiagnose: {
 		run: func(op *Operator, ctx context.Context, _ ops.Command) (string, any, error) {
 			path, err := op.diagnose(ctx)

@@ -22,12 +22,14 @@ type Command struct {
 	Reason string `json:"reason,omitempty"`
 	// Mode is for stop; empty is graceful.
 	Mode Mode `json:"mode,omitempty"`
-	// Text is for message, at most 1 MiB, and for title.
+	// Text is for message, at most 1 MiB, for title, and for answer.
 	Text string `json:"text,omitempty"`
 	// File is for backup: the absolute path of the copy; empty is a new file in the folder backups of the home. Abort ends
 	// the backup that runs.
 	File  string `json:"file,omitempty"`
 	Abort bool   `json:"abort,omitempty"`
+	// Scope is how far an approval reaches; empty is ScopeOnce.
+	Scope Scope `json:"scope,omitempty"`
 	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
 	Phase string `json:"phase,omitempty"`
 	Item  string `json:"item,omitempty"`
@@ -38,7 +40,7 @@ type Command struct {
 	//
 	// For stop, restart, drain and undrain it is the life: the turns that run do not matter. For the verbs of a session it
 	// is the session id or a turn id. A session id names the conversation and not its current turn: an interrupt then means the
-	// turn that runs now. A turn id names that turn alone.
+	// turn that runs now. A turn id names that turn alone. For approve, deny and answer it is the turn that waits for the answer.
 	Expect string `json:"expect,omitempty"`
 	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn releases it, before
 	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.
@@ -69,6 +71,8 @@ func (c *Command) Parse() error {
 		return invalid(string(c.Verb)+" takes no target", "leave it out")
 	case c.Mode != "" && !slices.Contains(Modes, c.Mode):
 		return invalid(fmt.Sprintf("unknown mode %.64q", string(c.Mode)), "use graceful, fast or immediate")
+	case c.Scope != "" && !slices.Contains(Scopes, c.Scope):
+		return invalid(fmt.Sprintf("unknown scope %.64q", string(c.Scope)), "use once, turn, session or always")
 	case c.ByMS < 0:
 		return invalid(fmt.Sprintf("by_ms is %d", c.ByMS), "give milliseconds from 0")
 	case len(c.Text) > MaxText:
@@ -141,6 +145,8 @@ type Request struct {
 	At     Time         `json:"at"`
 	// Detail says in one line for people what is happening or what was done, and what was not.
 	Detail string `json:"detail,omitempty"`
+	// Turn is the turn that works on a message, once it has begun.
+	Turn string `json:"turn,omitempty"`
 	// Joined says that another request does the same already: ID and Verb are of that request.
 	Joined bool `json:"joined,omitempty"`
 	// Result is the verb's own answer: MessageResult, TitleResult, ForgetResult, KillResult, DiagnoseResult, BackupResult.

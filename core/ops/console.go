@@ -28,6 +28,10 @@ type Console interface {
 	Agents(ctx context.Context, q Query) (Page[Agent], error)
 	Processes(ctx context.Context, q Query) (Page[Process], error)
 	Adapters(ctx context.Context, q Query) (Page[Adapter], error)
+	// Inbox is what waits for a person, in the order of CompareInbox, with a bounded number of requests that have ended. Rules are
+	// what approvals with the scope always made, newest first.
+	Inbox(ctx context.Context, q Query) (Page[InboxItem], error)
+	Rules(ctx context.Context, q Query) (Page[Rule], error)
 
 	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
 	// stopped on this home answers Shutdown with CodeNotFound.

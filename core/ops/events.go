@@ -30,11 +30,16 @@ const (
 	EventProcessTooOld    EventType = "process.too_old"
 	EventProcessLimit     EventType = "process.limit"
 	EventAdapterState     EventType = "adapter.state"
-	EventRequest          EventType = "request"
-	EventShutdownPhase    EventType = "shutdown.phase"
-	EventShutdownItem     EventType = "shutdown.item"
-	EventShutdownEnded    EventType = "shutdown.ended"
-	EventWarning          EventType = "warning"
+	// EventApprovalAsked and the next two are about a request of the inbox; the subject is its session.
+	EventApprovalAsked    EventType = "approval.asked"
+	EventApprovalAnswered EventType = "approval.answered"
+	// EventApprovalExpired says that a request ended without an answer: it expired, or was withdrawn.
+	EventApprovalExpired EventType = "approval.expired"
+	EventRequest         EventType = "request"
+	EventShutdownPhase   EventType = "shutdown.phase"
+	EventShutdownItem    EventType = "shutdown.item"
+	EventShutdownEnded   EventType = "shutdown.ended"
+	EventWarning         EventType = "warning"
 	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
 	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
@@ -110,6 +115,16 @@ type OperatorKill struct {
 	Survivors int `json:"survivors"`
 }
 
+// ApprovalChange is the payload of the events of an approval. The request itself, with its command, is in the inbox.
+type ApprovalChange struct {
+	By    string     `json:"by,omitempty"`
+	ID    string     `json:"id"`
+	Kind  InboxKind  `json:"kind"`
+	Scope Scope      `json:"scope,omitempty"`
+	State InboxState `json:"state"`
+	Turn  string     `json:"turn,omitempty"`
+}
+
 // RequestChange is the payload of EventRequest.
 type RequestChange struct {
 	By    string       `json:"by"`
@@ -161,6 +176,7 @@ func (TurnEnd) payload()         {}
 func (AdapterChange) payload()   {}
 func (ProcessChange) payload()   {}
 func (OperatorKill) payload()    {}
+func (ApprovalChange) payload()  {}
 func (RequestChange) payload()   {}
 func (PhaseChange) payload()     {}
 func (ItemChange) payload()      {}

@@ -31,6 +31,11 @@ func TestTheJSONOfAPayloadIsAsPromised(t *testing.T) {
 		{AdapterChange{State: AdapterConnected}, `{"attempt":0,"state":"connected"}`, read[AdapterChange]},
 		{ProcessChange{PID: 4711, Session: "api:user:a"}, `{"pid":4711,"session":"api:user:a"}`, read[ProcessChange]},
 		{OperatorKill{}, `{"survivors":0}`, read[OperatorKill]},
+		{ApprovalChange{ID: "7K3M9Q", Kind: InboxCommand, State: InboxWaiting}, `{"id":"7K3M9Q","kind":"command","state":"waiting"}`, read[ApprovalChange]},
+		{
+			ApprovalChange{By: "maria", ID: "7K3M9Q", Kind: InboxStop, Scope: ScopeOnce, State: InboxAllowed, Turn: "t"},
+			`{"by":"maria","id":"7K3M9Q","kind":"stop","scope":"once","state":"allowed","turn":"t"}`, read[ApprovalChange],
+		},
 		{RequestChange{State: RequestDone, Verb: VerbKill}, `{"by":"","state":"done","verb":"process.kill"}`, read[RequestChange]},
 		{PhaseChange{Blockers: []string{"turn:a"}, Phase: phase}, `{"blockers":["turn:a"],"phase":` + part(phase) + `}`, read[PhaseChange]},
 		{ItemChange{Item: item, Phase: "drain"}, `{"item":` + part(item) + `,"phase":"drain"}`, read[ItemChange]},

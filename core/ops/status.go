@@ -78,6 +78,8 @@ type Counts struct {
 	RunningTurns int `json:"running_turns"`
 	CachedAgents int `json:"cached_agents"`
 	Processes    int `json:"processes"`
+	// Inbox is how many requests wait for a person.
+	Inbox int `json:"inbox"`
 	// QueuedMessages is how many messages wait behind running turns, in all sessions.
 	QueuedMessages    int `json:"queued_messages,omitempty"`
 	AdaptersConnected int `json:"adapters_connected"`
@@ -164,19 +166,25 @@ type Snapshot struct {
 	Processes  []Process    `json:"processes"`
 	Adapters   []Adapter    `json:"adapters"`
 	Background []Background `json:"background"`
-	Shutdown   *Shutdown    `json:"shutdown,omitempty"`
+	// Inbox is the first SnapshotInbox requests in the order of CompareInbox.
+	Inbox    []InboxItem `json:"inbox"`
+	Shutdown *Shutdown   `json:"shutdown,omitempty"`
 	// Omitted is what the bounds of a snapshot left out; nil: nothing.
 	Omitted *Omitted `json:"omitted,omitempty"`
 }
 
-// SnapshotSessions is the largest number of sessions in a snapshot.
-const SnapshotSessions = 1000
+// SnapshotSessions and SnapshotInbox are the largest numbers of sessions and of requests of the inbox in a snapshot.
+const (
+	SnapshotSessions = 1000
+	SnapshotInbox    = 200
+)
 
 // Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.
 type Omitted struct {
 	Sessions  int `json:"sessions"`
 	Agents    int `json:"agents,omitempty"`
 	Processes int `json:"processes,omitempty"`
+	Inbox     int `json:"inbox,omitempty"`
 	// Next is the cursor of the page of sessions that follows those in the snapshot.
 	Next string `json:"next,omitempty"`
 }

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,18 +32,25 @@ const (
 	VerbDiagnose  Verb = "diagnose"
 	VerbBackup    Verb = "backup"
 	VerbForget    Verb = "people.forget"
+	VerbApprove   Verb = "inbox.approve"
+	VerbDeny      Verb = "inbox.deny"
+	VerbAnswer    Verb = "inbox.answer"
+	// VerbRemoveRule removes a rule that an approval made.
+	VerbRemoveRule Verb = "approvals.rules.remove"
 )
 
 // TargetKind is a kind of thing that a verb acts on.
 type TargetKind string
 
 // The kinds. A session is named by its key, a process by its pid, an adapter by its name, and a person by platform
-// and id: telegram:4711.
+// and id: telegram:4711. A request of the inbox and a rule have ids.
 const (
 	TargetSession TargetKind = "session"
 	TargetProcess TargetKind = "process"
 	TargetAdapter TargetKind = "adapter"
 	TargetPerson  TargetKind = "person"
+	TargetInbox   TargetKind = "inbox"
+	TargetRule    TargetKind = "rule"
 )
 
 // VerbSpec is all that the socket, the command line, the consoles, completion and the documentation need to know of a verb. They are
@@ -51,9 +59,10 @@ type VerbSpec struct {
 	Verb Verb
 	// Path is where the control socket takes it, by POST; {target} is the command's target.
 	Path string
-	// Group and Name are its command: gatewaytui GROUP NAME. Group is empty for one at the root. The console of lines has the name
-	// alone.
+	// Group and Name are its command: gatewaytui GROUP NAME. Group is empty for one at the root.
 	Group, Name string
+	// Console is what the consoles call it; empty is Name.
+	Console string
 	// Target is the kind of thing that it acts on, empty for the gateway.
 	Target TargetKind
 	// Args are its arguments on the command line; empty is the placeholder of Target.
@@ -185,6 +194,26 @@ var Verbs = []VerbSpec{
 		Ends:     true, Word: "forget",
 	},
 	{
+		Verb: VerbApprove, Path: "/v1/inbox/{target}/approve", Name: "approve", Target: TargetInbox, Rest: RestScope,
+		Summary: "allow what a request of the inbox asks for", Doing: "approving", Done: "approved",
+		Examples: "gatewaytui approve 7K3M9Q\ngatewaytui approve 7K3M9Q --session",
+	},
+	{
+		Verb: VerbDeny, Path: "/v1/inbox/{target}/deny", Name: "deny", Target: TargetInbox, Rest: RestReason,
+		Summary: "refuse what a request of the inbox asks for", Doing: "denying", Done: "denied",
+		Examples: "gatewaytui deny 7K3M9Q --reason \"use the staging host\"",
+	},
+	{
+		Verb: VerbAnswer, Path: "/v1/inbox/{target}/answer", Name: "answer", Target: TargetInbox, Args: "ID TEXT", Rest: RestText,
+		Summary: "answer a question of the inbox", Doing: "answering", Done: "answered",
+		Examples: "gatewaytui answer 7K3M9Q \"the second one\"",
+	},
+	{
+		Verb: VerbRemoveRule, Path: "/v1/approvals/rules/{target}/remove", Group: "approvals rules", Name: "remove", Console: "remove-rule", Target: TargetRule,
+		Summary: "remove a rule, so that its commands are asked about again", Doing: "removing rule", Done: "removed rule",
+		Examples: "gatewaytui approvals rules remove 9F2C",
+	},
+	{
 		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
 		Summary: "write goroutines, process trees, sockets and the phase log into one file", Doing: "diagnosing", Done: "diagnosed",
 		Examples:      "gatewaytui diagnose",
@@ -213,9 +242,12 @@ func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
 
 // Usage is its name and its arguments on the command line: "reset KEY".
 func (s VerbSpec) Usage() string {
-	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID"}[s.Target])
+	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID", TargetInbox: "ID", TargetRule: "RULE"}[s.Target])
 	return strings.TrimSpace(s.Name + " " + args)
 }
+
+// ConsoleName is what the consoles call it.
+func (s VerbSpec) ConsoleName() string { return cmp.Or(s.Console, s.Name) }
 
 // CommandLine is the whole command: "gatewaytui adapter pause NAME".
 func (s VerbSpec) CommandLine() string {
@@ -225,7 +257,7 @@ func (s VerbSpec) CommandLine() string {
 // Rest is what a command of a console takes after its target, as its help shows it.
 type Rest string
 
-// The kinds: none, the text of a message, a reason, the mode of a stop, the word interrupt, and a duration.
+// The kinds: none, the text of a message, a reason, the mode of a stop, the word interrupt, a duration, and the scope of an approval.
 const (
 	RestNone      Rest = ""
 	RestText      Rest = "TEXT"
@@ -233,6 +265,7 @@ const (
 	RestMode      Rest = "[fast|immediate]"
 	RestInterrupt Rest = "[interrupt]"
 	RestTime      Rest = "[30s]"
+	RestScope     Rest = "[turn|session|always]"
 )
 
 // Free reports whether the rest is any text.
@@ -253,6 +286,10 @@ func (s VerbSpec) ReadRest(cmd *Command, rest string) error {
 	case RestInterrupt:
 		if cmd.Interrupt = rest == "interrupt"; rest != "" && !cmd.Interrupt {
 			return invalid(quoted+" is not an option of "+s.Name, s.Name+" 2 interrupt")
+		}
+	case RestScope:
+		if cmd.Scope = Scope(rest); rest != "" && !slices.Contains(Scopes, cmd.Scope) {
+			return invalid(quoted+" is not a scope", "it takes turn, session or always; without one the approval is for this request alone")
 		}
 	case RestTime:
 		if rest == "" {

@@ -30,6 +30,8 @@ func commands() []command {
 		{"agents", "[TEXT]", "list the agents", lists("agent", ops.Console.Agents, agentSentence)},
 		{"processes", "[TEXT]", "list the process trees, with numbers", lists("process", ops.Console.Processes, processSentence)},
 		{"adapters", "[TEXT]", "list the chat platforms, with numbers", lists("adapter", ops.Console.Adapters, adapterSentence)},
+		{"inbox", "[TEXT]", "list what waits for a person, with the ids that approve, deny and answer take", lists("request", ops.Console.Inbox, inboxSentence)},
+		{"rules", "[TEXT]", "list the rules that approvals made, with the ids that remove-rule takes", lists("rule", ops.Console.Rules, ruleSentence)},
 		{"plan", "", "say what a stop would do now", show(ops.Console.Plan, lines.Printer.Plan)},
 		{"shutdown", "", "say what the running stop waits for, or how the last one went", show(ops.Console.Shutdown, lines.Printer.Shutdown)},
 		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*Console).history},
@@ -42,12 +44,12 @@ func commands() []command {
 }
 
 func verbCommand(spec ops.VerbSpec) command {
-	c := command{name: spec.Name, takes: string(spec.Rest), about: spec.Summary}
+	c := command{name: spec.ConsoleName(), takes: string(spec.Rest), about: spec.Summary}
 	if spec.TakesTarget() {
 		c.takes = strings.TrimSpace("NUMBER " + c.takes)
 	}
-	if spec.Target == ops.TargetPerson {
-		c.takes = "ID"
+	if byID(spec.Target) {
+		c.takes = strings.TrimSpace("ID " + string(spec.Rest))
 	}
 	c.do = func(l *Console, ctx context.Context, rest string) error {
 		cmd := ops.Command{Verb: spec.Verb}
@@ -73,6 +75,11 @@ func verbCommand(spec ops.VerbSpec) command {
 	return c
 }
 
+// byID reports whether things of a kind are named by an id and not by the number of a row.
+func byID(kind ops.TargetKind) bool {
+	return kind == ops.TargetPerson || kind == ops.TargetInbox || kind == ops.TargetRule
+}
+
 func invalid(message, hint string) error {
 	return &ops.Error{Code: ops.CodeInvalid, Message: message, Hint: hint}
 }
@@ -85,7 +92,9 @@ func (l *Console) target(kind, name string) (target, error) {
 	switch rows := l.listed[kind]; {
 	case kind == string(ops.TargetPerson) && name == "":
 		return target{}, invalid("the person is missing", "name the platform and its id of the person, for instance telegram:4711")
-	case kind == string(ops.TargetPerson):
+	case byID(ops.TargetKind(kind)) && name == "":
+		return target{}, invalid("the id is missing", "inbox and rules list them")
+	case byID(ops.TargetKind(kind)):
 		return target{name: name}, nil
 	case name == "":
 		return target{}, invalid("the number is missing", plural+" lists them")
@@ -285,6 +294,25 @@ func adapterSentence(r ops.Adapter) (target, string) {
 		next = "next attempt in " + in
 	}
 	return target{name: r.Name}, r.Name + ": " + enumerate(text.Words(r.State)+" for "+cmp.Or(text.Ago(r.Since.Time), "no time"), r.LastError, next)
+}
+
+func inboxSentence(r ops.InboxItem) (target, string) {
+	state := text.Words(r.State) + " for " + cmp.Or(text.Ago(r.AskedAt.Time), "no time")
+	if r.State != ops.InboxWaiting {
+		state = text.Words(r.State)
+	}
+	folder, why := "", ""
+	if r.Folder != "" {
+		folder = "in " + r.Folder
+	}
+	if len(r.Reasons) > 0 {
+		why = "because " + strings.Join(r.Reasons, " and ")
+	}
+	return target{name: r.ID}, r.ID + ": " + enumerate(state, cmp.Or(r.Session, "no session"), text.Words(r.Kind), cmp.Or(r.Command, r.Text), folder, why)
+}
+
+func ruleSentence(r ops.Rule) (target, string) {
+	return target{name: r.ID}, r.ID + ": " + enumerate(lines.RuleCommand(r), "in "+r.Folder, "of the agent "+r.Agent, "until "+text.Moment(r.Expires.Time))
 }
 
 func lifeSentence(l ops.Life) (target, string) {

@@ -220,7 +220,7 @@ func (l *Console) hear(ev ops.Event) {
 
 func newsworthy(ev ops.Event) bool {
 	switch ev.Type {
-	case ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:
+	case ops.EventApprovalAsked, ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:
 		return true
 	case ops.EventShutdownPhase:
 		change, ok := ops.PayloadOf[ops.PhaseChange](ev)

@@ -110,6 +110,37 @@ var Adapters = []Column[ops.Adapter]{
 	{"CAN", func(r ops.Adapter) string { return strings.Join(r.Abilities, ", ") }, 8},
 }
 
+// Inbox are the columns of the inbox.
+var Inbox = []Column[ops.InboxItem]{
+	{"ID", func(r ops.InboxItem) string { return r.ID }, 0},
+	{"KIND", func(r ops.InboxItem) string { return text.Words(r.Kind) }, 5},
+	{"STATE", func(r ops.InboxItem) string { return text.Words(r.State) }, 2},
+	{"AGE", func(r ops.InboxItem) string { return text.Ago(r.AskedAt.Time) }, 4},
+	{"EXPIRES", func(r ops.InboxItem) string { return text.Until(r.Expires.Time) }, 6},
+	{"SESSION", func(r ops.InboxItem) string { return r.Session }, 3},
+	{"WHO", func(r ops.InboxItem) string { return cmp.Or(r.By, r.Who) }, 9},
+	{"WHAT", func(r ops.InboxItem) string { return cmp.Or(r.Command, r.Text) }, 1},
+	{"FOLDER", func(r ops.InboxItem) string { return r.Folder }, 8},
+	{"ENVIRONMENT", func(r ops.InboxItem) string { return r.Environment }, 10},
+	{"WHY", func(r ops.InboxItem) string { return strings.Join(r.Reasons, "; ") }, 7},
+	{"OPTIONS", func(r ops.InboxItem) string { return strings.Join(r.Options, ", ") }, 11},
+}
+
+// Rules are the columns of the rules that approvals made.
+var Rules = []Column[ops.Rule]{
+	{"ID", func(r ops.Rule) string { return r.ID }, 0},
+	{"COMMAND", RuleCommand, 1},
+	{"FOLDER", func(r ops.Rule) string { return r.Folder }, 2},
+	{"AGENT", func(r ops.Rule) string { return r.Agent }, 4},
+	{"ENVIRONMENT", func(r ops.Rule) string { return r.Environment }, 5},
+	{"MADE", func(r ops.Rule) string { return text.Moment(r.MadeAt.Time) }, 6},
+	{"ENDS", func(r ops.Rule) string { return text.Moment(r.Expires.Time) }, 3},
+	{"BY", func(r ops.Rule) string { return r.By }, 7},
+}
+
+// RuleCommand is the beginning of the commands that a rule is for.
+func RuleCommand(r ops.Rule) string { return strings.TrimSpace(r.Executable + " " + r.Subcommand) }
+
 // Hits are the columns of what a search found.
 var Hits = []Column[ops.Hit]{
 	{"WHEN", func(r ops.Hit) string { return text.Moment(r.At.Time) }, 1},
