@@ -24,6 +24,7 @@
 //	shutdown      the plan as data, its executor and its report
 //	session       keys, reset policies, mailboxes, the life of a turn
 //	agent         the model loop, delegation, Close; the cache
+//	budget        what model calls cost, and the calls that a budget does not allow
 //	window        what of a conversation fits the context of a model
 //	model         model clients
 //	tool          what a model can call

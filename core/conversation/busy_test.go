@@ -79,8 +79,8 @@ func (l *life) BeginTurn(ctx context.Context, s store.Session, turn store.Turn, 
 	return doomed(l, func() error { return l.Store.BeginTurn(ctx, s, turn, own...) })
 }
 
-func (l *life) AppendMessages(ctx context.Context, id, turn string, all []store.Message) error {
-	return doomed(l, func() error { return l.Store.AppendMessages(ctx, id, turn, all) })
+func (l *life) AppendMessages(ctx context.Context, id, turn string, all []store.Message, c *store.Charge) error {
+	return doomed(l, func() error { return l.Store.AppendMessages(ctx, id, turn, all, c) })
 }
 
 func (l *life) Steer(ctx context.Context, id, turn string, inbox []string, all []store.Message) error {

@@ -29,7 +29,7 @@ import (
 // Store keeps sessions, turns and transcripts. *store.Store is one.
 type Store interface {
 	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, messages ...store.Message) error
-	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message) error
+	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message, c *store.Charge) error
 	Steer(ctx context.Context, sessionID, turnID string, inbox []string, messages []store.Message) error
 	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
 	Compaction(ctx context.Context, sessionID string) (store.Compaction, error)

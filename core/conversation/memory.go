@@ -78,7 +78,7 @@ func (m *memory) Append(ctx context.Context, turn string, messages []model.Messa
 	// An interrupt during the commit would leave it unknown whether the step was written, and it might be written twice.
 	ctx, cancel := m.store.Patient(ctx)
 	defer cancel()
-	return m.Write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows) })
+	return m.Write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows, nil) })
 }
 
 // Write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.

@@ -18,7 +18,7 @@ type disk struct {
 	written []string
 }
 
-func (d *disk) AppendMessages(_ context.Context, _, _ string, messages []store.Message) error {
+func (d *disk) AppendMessages(_ context.Context, _, _ string, messages []store.Message, _ *store.Charge) error {
 	if d.err != nil {
 		return d.err
 	}

@@ -92,7 +92,7 @@ func BenchmarkTranscript(b *testing.B) {
 		b.Fatal(err)
 	}
 	for range 99 {
-		if err := s.AppendMessages(b.Context(), v.ID, turn.ID, []Message{msg}); err != nil {
+		if err := s.AppendMessages(b.Context(), v.ID, turn.ID, []Message{msg}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ func TestCV4_ACompactionReplacesTheOlderPartOfATranscriptAndDeletesNothing(t *te
 	v := Session{ID: "a", Key: "cli:a", State: "idle", CreatedAt: noon, LastActivityAt: noon}
 	turn := begun(t, s, v, "t")
 	for range 5 {
-		must(t, s.AppendMessages(t.Context(), v.ID, turn.ID, []Message{{Role: "assistant", Content: "x"}}))
+		must(t, s.AppendMessages(t.Context(), v.ID, turn.ID, []Message{{Role: "assistant", Content: "x"}}, nil))
 	}
 	all, err := s.Since(t.Context(), v.ID, 0)
 	must(t, err)

@@ -206,6 +206,16 @@ var forgetSteps = []forgetStep{
 		kind: "commands", key: "p.life, p.pid, p.start_ticks", from: `processes p WHERE p.ended_at IS NOT NULL AND p.session` + inList,
 		args: search.byKey, change: []string{`DELETE FROM processes WHERE life = ?1 AND pid = ?2 AND start_ticks = ?3`},
 	},
+	// What was used stays in the sums of its day, without who used it.
+	{
+		kind: "usage", key: "u.seq", from: `usage u WHERE u.person = ? || ':' || ?`,
+		args: func(q search) []any { return []any{q.Platform, q.ID} }, change: usageWithout("person"),
+	},
+	{kind: "usage of conversations", key: "u.seq", from: `usage u WHERE u.session` + inList, args: search.byID, change: usageWithout("session")},
+	{
+		kind: "warnings about budgets", key: "n.seq", from: `budget_notices n WHERE n.window = 'person' AND substr(n.period, 12) = ? || ':' || ? OR n.window = 'session' AND n.period` + inList,
+		args: func(q search) []any { return []any{q.Platform, q.ID, q.ids} }, change: []string{`DELETE FROM budget_notices WHERE seq = ?1`},
+	},
 	{kind: "conversations", key: "s.id", from: `sessions s WHERE s.id` + inList, args: search.byID, change: []string{`DELETE FROM sessions WHERE id = ?1`}},
 	{
 		// The title of a conversation is from its first message, and its summary may have the words of any.
@@ -334,4 +344,12 @@ func arguments(statement string) (n int) {
 		}
 	}
 	return n
+}
+
+// usageWithout are the statements that add a row of usage to the row without the value of a column, and delete it.
+func usageWithout(column string) []string {
+	return []string{
+		`INSERT INTO usage (` + usageColumns + `) SELECT ` + strings.Replace(usageColumns, column, "''", 1) + ` FROM usage WHERE seq = ?1` + addUsage,
+		`DELETE FROM usage WHERE seq = ?1`,
+	}
 }

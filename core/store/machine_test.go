@@ -143,7 +143,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			}
 			answered(t, "append", c.s.AppendMessages(ctx, turn.SessionID, turn.ID, []Message{
 				{Role: "assistant", ToolCalls: `[{"id":"c1"}]`, At: c.now}, {Role: "tool", Content: "of " + turn.ID, ToolCallID: "c1", At: c.now},
-			}), want)
+			}, nil), want)
 			if want == nil {
 				c.messages[turn.SessionID] = append(c.messages[turn.SessionID], "assistant: ", "tool: of "+turn.ID)
 			}
@@ -153,7 +153,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			if turn.SessionID == v.ID {
 				t.Skip("runs for a turn and another session")
 			}
-			answered(t, "append", c.s.AppendMessages(ctx, v.ID, turn.ID, []Message{{Role: "user"}}), ErrStaleTurn)
+			answered(t, "append", c.s.AppendMessages(ctx, v.ID, turn.ID, []Message{{Role: "user"}}, nil), ErrStaleTurn)
 		},
 		"end a turn": func(t *rapid.T) {
 			turn := c.turn(t)

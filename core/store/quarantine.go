@@ -110,8 +110,20 @@ var rowRules = []rowRule{
 	},
 	{
 		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
-		rules:  []rule{{name, "id session_id"}, {text, "life who"}, {moment, "started_at"}, {none, "ended_at undone_at"}, {count, "tokens_in tokens_out tokens_cached tokens_unpriced"}, {orNone(count), "cost"}},
-		repair: "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, tokens_cached = 0, tokens_unpriced = 0, cost = NULL, undone_at = NULL, " + asText("life", "who"),
+		rules:  []rule{{name, "id session_id"}, {text, "life who"}, {moment, "started_at"}, {none, "ended_at undone_at"}, {count, "tokens_in tokens_out tokens_cached tokens_unpriced charged"}, {orNone(count), "cost"}, {orNone(text), "reserved"}},
+		repair: "UPDATE turns SET reserved = NULL, charged = 0, state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, tokens_cached = 0, tokens_unpriced = 0, cost = NULL, undone_at = NULL, " + asText("life", "who"),
+	},
+	{
+		table: "usage", where: "ORDER BY seq DESC LIMIT 1000", names: []string{"day", "budget", "model"}, key: seq,
+		rules: []rule{{name, "day budget"}, {text, "agent model person session job"}, {count, "calls tokens_in tokens_out tokens_cached tokens_unpriced cost priced estimated"}},
+	},
+	{
+		table: "budget_notices", where: "ORDER BY seq DESC LIMIT 1000", names: []string{"budget", "window"}, key: seq,
+		rules: []rule{{name, "budget window"}, {text, "period text"}, {count, "percent"}, {moment, "at"}},
+	},
+	{
+		table: "budget_raises", where: "ORDER BY seq DESC LIMIT 1000", names: []string{"budget"}, key: seq,
+		rules: []rule{{name, "budget"}, {text, "by"}, {count, "money tokens"}, {moment, "until at"}},
 	},
 	{
 		table: "sessions", where: "WHERE ended_at IS NULL", names: []string{"key", "id"}, key: seq,
@@ -159,7 +171,7 @@ func sound(column string) string {
 // Lists of validated tables, for QuarantineRows.
 var (
 	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
-	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "people", "pairings", "pairing_misses", "turns"}
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "people", "pairings", "pairing_misses", "turns", "usage", "budget_notices", "budget_raises"}
 	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )

@@ -196,7 +196,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.AppendMessages(t.Context(), v.ID, turn.ID, answer); !errors.Is(err, ErrStaleTurn) {
+			if err := s.AppendMessages(t.Context(), v.ID, turn.ID, answer, nil); !errors.Is(err, ErrStaleTurn) {
 				t.Errorf("a late message was answered %v", err)
 			}
 			turn.State, turn.EndedAt = TurnDone, noon

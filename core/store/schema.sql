@@ -18,6 +18,31 @@ CREATE TABLE audit (
 -- index audit_at on audit
 CREATE INDEX audit_at ON audit (at);
 
+-- table budget_notices on budget_notices
+CREATE TABLE budget_notices (
+    seq     INTEGER PRIMARY KEY,
+    budget  TEXT    NOT NULL,
+    window  TEXT    NOT NULL, -- day, month, tokens, session, person, job
+    period  TEXT    NOT NULL, -- which day, month, conversation, person or run
+    percent INTEGER NOT NULL,
+    at      INTEGER,
+    text    TEXT    NOT NULL
+) STRICT;
+
+-- index budget_notices_once on budget_notices
+CREATE UNIQUE INDEX budget_notices_once ON budget_notices (budget, window, period, percent);
+
+-- table budget_raises on budget_raises
+CREATE TABLE budget_raises (
+    seq    INTEGER PRIMARY KEY,
+    budget TEXT    NOT NULL,
+    money  INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    until  INTEGER,
+    at     INTEGER,
+    by     TEXT    NOT NULL
+) STRICT;
+
 -- table compactions on compactions
 CREATE TABLE compactions (
     session_id TEXT    NOT NULL PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
@@ -262,11 +287,43 @@ CREATE TABLE turns (
     reason     TEXT    NOT NULL,
     tokens_in  INTEGER NOT NULL,
     tokens_out INTEGER NOT NULL
-, tokens_cached INTEGER NOT NULL DEFAULT 0, tokens_unpriced INTEGER NOT NULL DEFAULT 0, cost INTEGER, who TEXT NOT NULL DEFAULT '', undone_at INTEGER) STRICT, WITHOUT ROWID;
+, tokens_cached INTEGER NOT NULL DEFAULT 0, tokens_unpriced INTEGER NOT NULL DEFAULT 0, cost INTEGER, who TEXT NOT NULL DEFAULT '', undone_at INTEGER, reserved TEXT, charged INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 -- index turns_of_session on turns
 CREATE INDEX turns_of_session ON turns (session_id);
 
+-- index turns_reserved on turns
+CREATE INDEX turns_reserved ON turns (id) WHERE reserved IS NOT NULL;
+
 -- index turns_running on turns
 CREATE UNIQUE INDEX turns_running ON turns (session_id) WHERE state = 'running';
+
+-- table usage on usage
+CREATE TABLE usage (
+    seq             INTEGER PRIMARY KEY,
+    day             TEXT    NOT NULL, -- 2026-11-22
+    budget          TEXT    NOT NULL,
+    agent           TEXT    NOT NULL,
+    model           TEXT    NOT NULL,
+    person          TEXT    NOT NULL, -- telegram:4711
+    session         TEXT    NOT NULL, -- the id of the conversation
+    job             TEXT    NOT NULL, -- the run of a job
+    calls           INTEGER NOT NULL,
+    tokens_in       INTEGER NOT NULL,
+    tokens_out      INTEGER NOT NULL,
+    tokens_cached   INTEGER NOT NULL,
+    tokens_unpriced INTEGER NOT NULL, -- those of calls whose cost is not known
+    cost            INTEGER NOT NULL,
+    priced          INTEGER NOT NULL, -- the number of calls whose cost is known
+    estimated       INTEGER NOT NULL  -- the number of calls that are counted by an estimate
+) STRICT;
+
+-- index usage_by_day on usage
+CREATE UNIQUE INDEX usage_by_day ON usage (day, budget, agent, model, person, session, job);
+
+-- index usage_of_job on usage
+CREATE INDEX usage_of_job ON usage (job) WHERE job <> '';
+
+-- index usage_of_session on usage
+CREATE INDEX usage_of_session ON usage (session) WHERE session <> '';
 

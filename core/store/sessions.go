@@ -107,16 +107,27 @@ func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason 
 func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 	return s.write(ctx, "forget sessions", func(t *tx) error {
 		for _, id := range ids {
-			for _, text := range []string{
-				`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM turns WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
-			} {
-				if err := t.do(text, id); err != nil {
-					return err
-				}
+			if err := t.forgetSession(id); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// forgetSession deletes a session. What a turn of it had reserved is charged: an earlier life was cut off in a call.
+func (t *tx) forgetSession(id string) error {
+	if _, err := t.chargeCut(id); err != nil {
+		return err
+	}
+	for _, text := range []string{
+		`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM turns WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
+	} {
+		if err := t.do(text, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and

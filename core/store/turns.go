@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,6 +42,8 @@ type Turn struct {
 	Reply   *Outbox
 	// Also are further inbox rows that the turn works on: they begin with it, and its answer is theirs.
 	Also []string
+	// Charge is what is written to the counters of budgets with the turn's begin or end; nil: nothing is.
+	Charge *Charge
 }
 
 // Message is one message of a transcript, in the terms of the chat-completions protocol.
@@ -78,9 +81,9 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 				return err
 			}
 		}
-		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out, who)
-			SELECT ?, id, ?, ?, 'running', '', 0, 0, ? FROM sessions WHERE id = ? AND ended_at IS NULL`,
-			turn.ID, turn.Life, stamp(turn.StartedAt), turn.Who, v.ID)
+		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out, who, reserved, charged)
+			SELECT ?, id, ?, ?, 'running', '', 0, 0, ?, ?, ? FROM sessions WHERE id = ? AND ended_at IS NULL`,
+			turn.ID, turn.Life, stamp(turn.StartedAt), turn.Who, turn.Charge.reserved(), turn.Charge.number(), v.ID)
 		if err != nil {
 			return err
 		}
@@ -94,15 +97,34 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 	})
 }
 
-// AppendMessages adds to the transcript of a running turn. The error is ErrStaleTurn if it no longer runs, and then
-// nothing was written.
-func (s *Store) AppendMessages(ctx context.Context, sessionID, turnID string, msgs []Message) error {
-	return s.write(ctx, "append to turn "+turnID, func(t *tx) error {
+// AppendMessages adds to the transcript of a running turn, and writes its charge; nil: it has none. The error is ErrStaleTurn if it
+// no longer runs, and then the charge alone was written.
+func (s *Store) AppendMessages(ctx context.Context, sessionID, turnID string, msgs []Message, c *Charge) error {
+	return s.writeOrCharge(ctx, "append to turn "+turnID, c, func(t *tx) error {
 		if err := t.runs(sessionID, turnID); err != nil {
+			return err
+		}
+		if err := t.charge(c); err != nil {
 			return err
 		}
 		return t.appendMessages(sessionID, turnID, msgs)
 	})
+}
+
+// writeOrCharge is write for a turn: if the turn is stale only its charge is written, because its calls were made. do writes
+// nothing before it knows that.
+func (s *Store) writeOrCharge(ctx context.Context, what string, c *Charge, do func(*tx) error) error {
+	stale, err := result(ctx, s, what, func(t *tx) (bool, error) {
+		err := do(t)
+		if errors.Is(err, ErrStaleTurn) {
+			return true, t.charge(c)
+		}
+		return false, err
+	})
+	if err == nil && stale {
+		return fmt.Errorf("%s: %w", what, ErrStaleTurn)
+	}
+	return err
 }
 
 // Steer adds to the transcript of a running turn what its user wrote meanwhile: msgs, of these inbox rows, which the turn works on
@@ -143,20 +165,23 @@ func (t *tx) runs(sessionID, turnID string) error {
 }
 
 // EndTurn writes the turn's last messages, its end, and of the session its state, activity, counters, agent and model. turn.State is how it
-// ended. The error is ErrStaleTurn if the turn no longer runs, and then nothing was written.
+// ended. The error is ErrStaleTurn if the turn no longer runs, and then its charge alone was written.
 func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Message) error {
-	return s.write(ctx, "end turn "+turn.ID, func(t *tx) error {
+	return s.writeOrCharge(ctx, "end turn "+turn.ID, turn.Charge, func(t *tx) error {
 		if turn.State == TurnRunning {
 			return fmt.Errorf("a turn cannot end as %s", turn.State)
 		}
-		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?, tokens_cached = ?, tokens_unpriced = ?, cost = ?
-			WHERE id = ? AND session_id = ? AND state = 'running'`,
-			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.TokensCached, turn.Unpriced, money{&turn.Cost, &turn.Priced}, turn.ID, v.ID)
+		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?, tokens_cached = ?, tokens_unpriced = ?, cost = ?,
+			reserved = NULL, charged = max(charged, ?) WHERE id = ? AND session_id = ? AND state = 'running'`,
+			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.TokensCached, turn.Unpriced, money{&turn.Cost, &turn.Priced}, turn.Charge.number(), turn.ID, v.ID)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return ErrStaleTurn
+		}
+		if err := t.addCharge(turn.Charge); err != nil {
+			return err
 		}
 		if err := t.appendMessages(v.ID, turn.ID, msgs); err != nil {
 			return err

@@ -140,7 +140,7 @@ func (w *world) appendTo() {
 		return
 	}
 	text := w.text(turn + " " + w.id("says"))
-	err := w.store.AppendMessages(context.Background(), sessionOf("turn "+turn), turn, []store.Message{{Role: "assistant", Content: text, At: noon}})
+	err := w.store.AppendMessages(context.Background(), sessionOf("turn "+turn), turn, []store.Message{{Role: "assistant", Content: text, At: noon}}, nil)
 	w.call("append to "+turn, err, rows{"message " + text: once})
 }
 

@@ -1,0 +1,414 @@
+package budget
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/store"
+)
+
+// Who is what a turn is counted for.
+type Who struct {
+	// Turn is its id. Session is the id of its conversation and Person who wrote its message, such as telegram:4711; Job is the run of
+	// a job; empty: none.
+	Turn, Session, Person, Job string
+	// Budget is the name of its budget, Agent that of its agent.
+	Budget, Agent string
+}
+
+// Call is a model call that is about to be made.
+type Call struct {
+	// Model is the name of the model that is asked first.
+	Model string
+	// In is about how many tokens the request has, Out how many the answer may have; 0: not known.
+	In, Out int64
+	// Price gives usage its cost, if the model's prices are known.
+	Price func(model.Usage) model.Usage
+	// Fresh means that the conversation has no earlier call, so that In lacks the prompt and the tools. Turn.Plan adds what the
+	// first calls of the agent had.
+	Fresh bool
+}
+
+// Turn is what one turn spends, its children included, which make their calls one after the other. Its methods may be called from any
+// goroutine. A nil *Turn has no budget and counts nothing.
+type Turn struct {
+	l   *Ledger
+	who Who
+
+	// Ledger.mu guards what follows.
+
+	// windows are those that the turn counts in, by day.
+	windows map[string][]*window
+	// call is the call under way, or the next one; nil: none.
+	call *reservation
+	// lines and notices are not written yet. dirty means that the store has another reservation than call. n numbers the charges.
+	lines   []store.Usage
+	notices []store.Notice
+	dirty   bool
+	n       int64
+	// planned is Call.In of a fresh plan before the overhead was added; 0: there was none.
+	planned int64
+	closed  bool
+}
+
+// reservation is what a call may use.
+type reservation struct {
+	windows []*window
+	usage   store.Usage
+	// begun means that the call is made, durable that a charge has the reservation.
+	begun, durable bool
+}
+
+// priced reports whether the call is expected to have a cost.
+func (r *reservation) priced() bool { return r.usage.Priced > 0 }
+
+// amount is what u counts in a window; false: nothing.
+func amount(u store.Usage, k Kind) (int64, bool) {
+	if k == KindTokens {
+		return u.Unpriced, u.Priced == 0
+	}
+	return u.Cost, u.Priced > 0
+}
+
+// Begin returns what a turn spends. The caller ends it with Close.
+func (l *Ledger) Begin(ctx context.Context, w Who) (*Turn, error) {
+	t := &Turn{l: l, who: w, windows: map[string][]*window{}}
+	_, err := t.today(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// today is the windows of the turn for this day.
+func (t *Turn) today(ctx context.Context) ([]*window, error) {
+	day := t.l.day(time.Now())
+	t.l.mu.Lock()
+	all, known := t.windows[day]
+	t.l.mu.Unlock()
+	if known {
+		return all, nil
+	}
+	all, err := t.l.acquire(ctx, t.l.keys(t.who, day))
+	if err != nil {
+		return nil, err
+	}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	t.windows[day] = all
+	return all, nil
+}
+
+// Plan reserves the turn's next call, so that the write that follows has the reservation. It does nothing if the call is not
+// admitted, or if the counters cannot be read: Reserve will say so.
+func (t *Turn) Plan(ctx context.Context, c Call) {
+	if t == nil {
+		return
+	}
+	windows, err := t.today(ctx)
+	if err != nil {
+		return
+	}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	if c.Fresh {
+		t.planned = c.In
+		c.In += t.l.overhead[t.who.Agent]
+	}
+	t.drop()
+	if r := t.estimate(c, windows); t.refused(r, time.Now()) == nil {
+		t.take(r)
+	}
+}
+
+// slack is how much larger than planned a request may be that keeps its reservation: a quarter, and these tokens.
+const slack = 256
+
+// Reserve admits a call, which Settle or Abort ends. What was planned for it holds unless the call is much larger. Otherwise Reserve
+// writes the reservation. Its error is a *Refusal if a budget does not allow the call.
+func (t *Turn) Reserve(ctx context.Context, c Call) error {
+	if t == nil {
+		return nil
+	}
+	windows, err := t.today(ctx)
+	if err != nil {
+		return err
+	}
+	kept, refusal := t.admit(c, windows)
+	if refusal != nil {
+		t.l.say(refusal.Notice)
+		return refusal
+	}
+	if kept {
+		return nil
+	}
+	ctx, cancel := t.l.store.Patient(ctx)
+	defer cancel()
+	charge := t.Charge()
+	if err := t.l.store.Charge(ctx, charge); err != nil {
+		t.giveBack(charge)
+		t.Cancel()
+		return err
+	}
+	return nil
+}
+
+// admit makes c the call under way. kept means that its reservation is, or will be, in the store.
+func (t *Turn) admit(c Call, windows []*window) (kept bool, refusal *Refusal) {
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	if t.planned > 0 {
+		t.l.overhead[t.who.Agent] = max(c.In-t.planned, 0)
+		t.planned = 0
+	}
+	if r := t.call; r != nil && !r.begun && c.In <= r.usage.In+r.usage.In/4+slack {
+		r.begun = true
+		return r.durable, nil
+	}
+	t.drop()
+	now := time.Now()
+	r := t.estimate(c, windows)
+	if refusal := t.refused(r, now); refusal != nil {
+		if refusal.First {
+			t.notices = append(t.notices, refusal.row(now))
+		}
+		return false, refusal
+	}
+	t.take(r)
+	r.begun = true
+	return false, nil
+}
+
+// estimate is what a call may use. The caller holds mu.
+func (t *Turn) estimate(c Call, windows []*window) *reservation {
+	u := model.Usage{In: max(c.In, 0), Out: t.l.answer(c)}
+	if c.Price != nil {
+		u = c.Price(u)
+	}
+	if rate := t.l.rates[c.Model]; !u.Priced && rate.Tokens > 0 {
+		u.Priced, u.Cost = true, Money(float64(rate.Cost)/float64(rate.Tokens)*float64(u.In+u.Out)).Float()
+	}
+	return &reservation{windows: windows, usage: t.line(c.Model, u)}
+}
+
+// line is usage as the store counts it today.
+func (t *Turn) line(name string, u model.Usage) store.Usage {
+	w := t.who
+	out := store.Usage{
+		Day: t.l.day(time.Now()), Budget: w.Budget, Agent: w.Agent, Model: name, Person: w.Person, Session: w.Session, Job: w.Job,
+		Calls: 1, In: u.In, Out: u.Out, Cached: u.Cached,
+	}
+	if u.Priced {
+		out.Priced, out.Cost = 1, int64(Of(u.Cost))
+	} else {
+		out.Unpriced = u.In + u.Out
+	}
+	return out
+}
+
+// Bounds of what an answer is expected to have, in tokens: usual is that of a model that has not answered yet.
+const (
+	usual      = 1024
+	leastOut   = 64
+	forgetting = 0.2 // the weight of the newest answer
+)
+
+// answer is how many tokens the answer of a call is likely to have: twice what the model's answers had. The caller holds mu.
+func (l *Ledger) answer(c Call) int64 {
+	out := int64(usual)
+	if likely := l.likely[c.Model]; likely > 0 {
+		out = max(int64(2*likely), leastOut)
+	}
+	if c.Out > 0 {
+		out = min(out, c.Out)
+	}
+	return out
+}
+
+// take makes r the turn's call. The caller holds mu.
+func (t *Turn) take(r *reservation) {
+	for _, w := range r.windows {
+		if n, counts := amount(r.usage, w.kind); counts {
+			w.reserved += n
+		}
+	}
+	t.call, t.dirty = r, true
+}
+
+// drop ends the reservation of the turn's call. The caller holds mu.
+func (t *Turn) drop() {
+	if t.call == nil {
+		return
+	}
+	for _, w := range t.call.windows {
+		if n, counts := amount(t.call.usage, w.kind); counts {
+			w.reserved -= n
+		}
+	}
+	t.dirty = t.dirty || t.call.durable
+	t.call = nil
+}
+
+// Settle ends the call with what it used. model answered; estimated says that the endpoint did not report the usage. It returns what
+// was counted.
+func (t *Turn) Settle(model string, u model.Usage, estimated bool) {
+	if t == nil {
+		return
+	}
+	t.l.mu.Lock()
+	line := t.line(model, u)
+	if estimated {
+		line.Estimated = 1
+	} else {
+		t.l.learn(model, line)
+	}
+	said := t.settle(line)
+	t.l.mu.Unlock()
+	t.l.say(said...)
+}
+
+// Abort ends a call that was cut off: it counts as what was reserved for it, which Abort returns.
+func (t *Turn) Abort() model.Usage {
+	if t == nil {
+		return model.Usage{}
+	}
+	t.l.mu.Lock()
+	used, said := t.abort()
+	t.l.mu.Unlock()
+	t.l.say(said...)
+	return used
+}
+
+// abort is Abort with mu held.
+func (t *Turn) abort() (used model.Usage, said []Notice) {
+	if t.call == nil || !t.call.begun {
+		t.drop()
+		return used, nil
+	}
+	line := t.call.usage
+	line.Estimated = 1
+	used = model.Usage{In: line.In, Out: line.Out, Cost: Money(line.Cost).Float(), Priced: line.Priced > 0, Unpriced: line.Unpriced}
+	return used, t.settle(line)
+}
+
+// Cancel ends a call that its endpoint refused, or that was never sent: it costs nothing.
+func (t *Turn) Cancel() {
+	if t == nil {
+		return
+	}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	t.drop()
+}
+
+// learn notes how long the answers of a model are, and what it costs. The caller holds mu.
+func (l *Ledger) learn(model string, u store.Usage) {
+	if u.Out > 0 {
+		if before := l.likely[model]; before > 0 {
+			l.likely[model] = before + forgetting*(float64(u.Out)-before)
+		} else {
+			l.likely[model] = float64(u.Out)
+		}
+	}
+	if u.Priced > 0 {
+		r := l.rates[model]
+		l.rates[model] = store.Rate{Model: model, Cost: r.Cost + u.Cost, Tokens: r.Tokens + u.In + u.Out}
+	}
+}
+
+// settle counts u in the windows of the call, and returns what is to be said. The caller holds mu.
+func (t *Turn) settle(u store.Usage) (said []Notice) {
+	windows := t.windows[u.Day]
+	if t.call != nil {
+		windows, u.Day = t.call.windows, t.call.usage.Day
+	}
+	t.drop()
+	t.lines = append(t.lines, u)
+	now := time.Now()
+	for _, w := range windows {
+		n, counts := amount(u, w.kind)
+		if !counts {
+			continue
+		}
+		w.spent = min(w.spent+n, int64(most))
+		if notice, due := t.l.warning(w, now, t.who); due {
+			said = append(said, notice)
+			t.notices = append(t.notices, notice.row(now))
+		}
+	}
+	return said
+}
+
+// Charge is what the turn's next write must write as well; nil: nothing.
+func (t *Turn) Charge() *store.Charge {
+	if t == nil {
+		return nil
+	}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	return t.charge()
+}
+
+// charge is Charge with mu held.
+func (t *Turn) charge() *store.Charge {
+	if !t.dirty && len(t.lines) == 0 && len(t.notices) == 0 {
+		return nil
+	}
+	t.n++
+	c := &store.Charge{Turn: t.who.Turn, N: t.n, Lines: t.lines, Notices: t.notices}
+	if t.call != nil {
+		reserved := t.call.usage
+		c.Reserved, t.call.durable = &reserved, true
+	}
+	t.lines, t.notices, t.dirty = nil, nil, false
+	return c
+}
+
+// giveBack takes a charge back that could not be written.
+func (t *Turn) giveBack(c *store.Charge) {
+	if c == nil {
+		return
+	}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	t.lines, t.notices, t.dirty = append(c.Lines, t.lines...), append(c.Notices, t.notices...), true
+}
+
+// Last is the charge for the write that ends the turn. What was planned is given up, and a call under way counts as cut off.
+func (t *Turn) Last() *store.Charge {
+	if t == nil {
+		return nil
+	}
+	t.Abort()
+	return t.Charge()
+}
+
+// Close ends the turn's part in the ledger, and writes what no write of the turn had. Every call but the first does nothing.
+func (t *Turn) Close(ctx context.Context) error {
+	if t == nil || t.close() {
+		return nil
+	}
+	var err error
+	if c := t.Last(); c != nil {
+		ctx, cancel := t.l.store.Patient(ctx)
+		defer cancel()
+		err = t.l.store.Charge(ctx, c)
+	}
+	t.l.mu.Lock()
+	var all []*window
+	for _, windows := range t.windows {
+		all = append(all, windows...)
+	}
+	t.l.mu.Unlock()
+	t.l.release(all)
+	return err
+}
+
+// close reports whether the turn was closed before.
+func (t *Turn) close() (before bool) {
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	before, t.closed = t.closed, true
+	return before
+}
