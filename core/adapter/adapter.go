@@ -112,6 +112,8 @@ type Inbound struct {
 	Caller ops.Caller
 	// Input is what a program sent in addition to Text; nil: nothing.
 	Input *model.Input
+	// Unattended means that no person waits for the answer: what the turn asks a person is refused at once.
+	Unattended bool
 	// Responder takes the answer; nil: the answer goes out through Send to Target.
 	Responder Responder
 }
@@ -136,6 +138,12 @@ type Responder interface {
 type Watcher interface {
 	// Watch takes the id of the turn when it begins, with an empty doing, and then each step of it.
 	Watch(turn, doing string)
+}
+
+// Asker is a Responder that shows its sender what the turn asks a person. Its method never blocks.
+type Asker interface {
+	// Asked takes a request when it is asked, and again when it has ended. Its texts are not clean.
+	Asked(item ops.InboxItem)
 }
 
 // Receiver takes what a platform receives. The gateway implements it. No method waits for a turn.

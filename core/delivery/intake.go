@@ -108,11 +108,14 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 // instant is a message whose sender waits for the answer.
 func (i *Intake) instant(in adapter.Inbound) session.Message {
 	m := session.Message{
-		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input,
+		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input, Unattended: in.Unattended,
 		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
 	if w, watches := in.Responder.(adapter.Watcher); watches {
 		m.Watch = w.Watch
+	}
+	if a, asks := in.Responder.(adapter.Asker); asks {
+		m.Asked = a.Asked
 	}
 	var once sync.Once
 	m.Deliver = func(text string, err error) {

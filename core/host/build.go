@@ -85,7 +85,7 @@ func (l *life) build() (err error) {
 			p.api = api.New(api.Options{
 				Listen: c.Listen, Key: s.Value, KeySource: s.Source, Model: config.DefaultName, Agents: config.Names(l.loaded.Config.AgentsByName()), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
 				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
-				LeaveGrace: c.LeaveTime(), UserIsSession: c.SessionFrom == config.FromUser, AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
+				LeaveGrace: c.LeaveTime(), Approval: c.Approval, UserIsSession: c.SessionFrom == config.FromUser, AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
 				LocalKey: l.secrets.Local.Value, LocalKeyFile: l.secrets.Local.Source, Guard: p.guard,
 			})
 			p.platforms = append(p.platforms, p.api)

@@ -90,6 +90,8 @@ type Message struct {
 	Input *model.Input
 	// Watch gets the turn's id when the turn begins, and then each step that it does. It never blocks, and may be nil.
 	Watch func(turn, doing string)
+	// Asked gets each request that the turn asks a person, and again when the request has ended. It never blocks, and may be nil.
+	Asked func(ops.InboxItem)
 	// Ended gets what the turn cost and how its answer ended, before Deliver; it may be nil.
 	Ended func(o model.Outcome)
 	// Compact makes the message's turn compact the conversation: Text is the chat command with what is to be kept.

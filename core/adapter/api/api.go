@@ -61,6 +61,9 @@ type Options struct {
 	Limits *limit.Set
 	// LeaveGrace is how long a plain request whose client has gone keeps its turn; less than 0 is for ever.
 	LeaveGrace time.Duration
+	// Approval says what becomes of a turn that asks a person for an approval: ApprovalWait, ApprovalRefuse, or empty: a stream
+	// waits and a plain request is refused (adapters.api.approval).
+	Approval string
 	// UserIsSession lets a body's user name the session, as the first edition did (adapters.api.session_from).
 	UserIsSession bool
 	// AllowOrigins are the web origins whose pages are served, AllowHosts the names other than the loopback ones that a request

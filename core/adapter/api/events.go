@@ -19,6 +19,7 @@ const maxEvents = 64
 const (
 	turnEvent     = "gateway.turn"
 	progressEvent = "gateway.progress"
+	approvalEvent = "gateway.approval"
 )
 
 // happening is one event as a client reads it. Type is its name, for clients that read no event line. Choices is empty: clients that
@@ -28,10 +29,12 @@ type happening struct {
 	Turn    string `json:"turn"`
 	Session string `json:"session,omitempty"`
 	// Doing is the step as session rows have it, Text the same for people.
-	Doing   string   `json:"doing,omitempty"`
-	Text    string   `json:"text,omitempty"`
-	At      ops.Time `json:"at"`
-	Choices []int    `json:"choices"`
+	Doing string   `json:"doing,omitempty"`
+	Text  string   `json:"text,omitempty"`
+	At    ops.Time `json:"at"`
+	// Approval is what the turn asks a person, as rows of the inbox have it.
+	Approval *ops.InboxItem `json:"approval,omitempty"`
+	Choices  []int          `json:"choices"`
 }
 
 // asksForEvents reports whether a request wants the events.
@@ -51,6 +54,11 @@ func (x *exchange) Watch(turn, doing string) {
 	} else {
 		h.Text = ops.StepWords(doing)
 	}
+	x.happened(h)
+}
+
+// happened hands an event to the readers that want them. x.mu is held.
+func (x *exchange) happened(h happening) {
 	x.events = append(x.events, h)
 	if len(x.events) > maxEvents {
 		x.events = append(x.events[:0], x.events[1:]...)

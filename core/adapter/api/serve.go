@@ -225,13 +225,17 @@ func (in *incoming) read(body []byte, parse func(body []byte) (request, *problem
 	if p != nil {
 		return q, m, sent, p
 	}
+	unattended, p := in.c.unattended(in.r.Header, q.stream)
+	if p != nil {
+		return q, m, sent, p
+	}
 	in.c.warnOfLabel(q.user, key)
 	named := key
 	if strings.HasPrefix(key, requestKeys) {
 		named = ""
 	}
 	sent, p = markOf(in.r, in.by, named, q.stream, body)
-	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Agent: agent, Caller: in.by}
+	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Agent: agent, Caller: in.by, Unattended: unattended}
 	given := !strings.HasPrefix(key, userKeys) && (q.kept == nil || q.conversation == "")
 	if !given && q.kept != nil && q.kept.previous != "" {
 		return q, m, sent, invalid("previous_response_id", "previous_response_id and a session exclude each other")
