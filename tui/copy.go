@@ -59,6 +59,8 @@ func (m *model) copyRow() tea.Cmd {
 		row = f.process
 	case f.adapter != nil:
 		row = f.adapter
+	case m.view == views.Inbox && m.requested() != nil:
+		row = m.requested()
 	default:
 		return m.copyOut("", "")
 	}

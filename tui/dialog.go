@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -61,6 +62,8 @@ type asking struct {
 	// armed says that keys are taken; quiet numbers the waits for it, so that each key of the person begins a new one.
 	armed bool
 	quiet int
+	// wait is how long; 0 is armAfter.
+	wait time.Duration
 }
 
 // answer is one button: the key that presses it and what it does. do is nil for Cancel.
@@ -75,13 +78,13 @@ type armed struct {
 	quiet int
 }
 
-// arm waits for armAfter without a key of the person.
+// arm waits without a key of the person.
 func (q *asking) arm(m *model) tea.Cmd {
 	q.armed = false
 	q.quiet++
-	a := armed{q, q.quiet}
+	a, wait := armed{q, q.quiet}, cmp.Or(q.wait, armAfter)
 	return m.tasks.cmd("arm the keys", func(ctx context.Context) tea.Msg {
-		pause(ctx, armAfter)
+		pause(ctx, wait)
 		return a
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
+	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Inbox}
 	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
 	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
 )

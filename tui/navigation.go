@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
 
@@ -15,6 +16,7 @@ import (
 func navigationBindings() []binding {
 	out := []binding{
 		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event or the overview, its row", in: ofMoves, disabledReason: needsOpenLife, do: (*model).enter},
+		{action: "respond", keys: []string{"i"}, label: "answer", help: "answer the request that the row is or has", in: []views.View{views.Inbox, views.Sessions, views.Overview}, do: (*model).respond},
 		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word, \"two words\"", in: ofRows, disabledReason: needsLife, do: (*model).startFilter},
 		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
 		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
@@ -42,8 +44,8 @@ func navigationBindings() []binding {
 		out = append(out, binding{action: v.String(), keys: []string{strconv.Itoa(int(v))}, help: v.String(), do: func(m *model) tea.Cmd { return m.openView(v) }})
 	}
 	return append(out, []binding{
-		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Events + 1) }},
-		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.openView((m.view+views.Events-2)%views.Events + 1) }},
+		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Inbox + 1) }},
+		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.openView((m.view+views.Inbox-2)%views.Inbox + 1) }},
 		{action: "up-one-level", keys: []string{"esc"}, help: "one level up: dialog, filter, marks, details; never leaves", do: (*model).escape},
 		{action: "back", keys: []string{"q"}, help: "back; at the top, ask how to leave", do: (*model).goBack},
 		{action: "leave", help: "ask how to leave (ctrl+c); ctrl+c again stops a gateway of this terminal; in a stop, two presses make the stop stronger", do: (*model).askLeave},
@@ -180,6 +182,10 @@ func (m *model) enter() tea.Cmd {
 		return m.jump(row.View, row.Key)
 	case views.Events:
 		return m.openEvent()
+	case views.Inbox:
+		if item := m.requested(); item != nil && item.State == ops.InboxWaiting && !m.opt.ReadOnly {
+			return m.respond()
+		}
 	}
 	m.detail = !m.detail
 	m.resize()

@@ -33,7 +33,7 @@ func (m *model) draw() (lines []string) {
 
 func (m *model) fallback() []string {
 	lines := make([]string, max(m.h, 2))
-	lines[0], lines[1] = "this view failed", "1 to 7 open another; q leaves; the gateway goes on"
+	lines[0], lines[1] = "this view failed", "1 to 8 open another; q leaves; the gateway goes on"
 	for i, text := range lines {
 		text = ansi.Truncate(text, m.w, "")
 		lines[i] = text + strings.Repeat(" ", m.w-len(text))

@@ -50,7 +50,9 @@ func alerts(s *Screen) (list []alert, total int) {
 		}})
 	}
 	for i := range snap.Sessions {
-		c.session(&snap.Sessions[i], s.Now)
+		if r := &snap.Sessions[i]; r.State != ops.SessionWaitingApproval || len(snap.Inbox) == 0 { // its request says more
+			c.session(r, s.Now)
+		}
 	}
 	for i := range snap.Processes {
 		switch p := &snap.Processes[i]; p.State {
@@ -61,6 +63,9 @@ func alerts(s *Screen) (list []alert, total int) {
 		case ops.ProcessUnknown:
 			c.process(rankTrouble, p, "not verified whether it still runs: ")
 		}
+	}
+	for i := range snap.Inbox {
+		c.request(&snap.Inbox[i])
 	}
 	c.adapters(snap.Adapters, snap.Warnings)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
@@ -111,6 +116,20 @@ func (c *collected) session(r *ops.Session, now time.Time) {
 			return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
 		}})
 	}
+}
+
+// request adds what waits for a person: it is answered in the inbox.
+func (c *collected) request(r *ops.InboxItem) {
+	if r.State != ops.InboxWaiting {
+		return
+	}
+	c.add(alert{rankStuck, r.AskedAt.Time, Inbox, r.ID, "inbox/" + r.ID, func(s *Screen) (badge, string, string) {
+		text := asksFor(r)
+		if left, _ := expiresCell(&s.Opts, r); left != "-" {
+			text += ", expires in " + left
+		}
+		return inboxBadges.of(r.State), or(r.Session, string(r.Kind)), text
+	}})
 }
 
 func (c *collected) process(rank rank, p *ops.Process, text string) {

@@ -10,7 +10,7 @@ import (
 // View names a screen; its number is the key that opens it.
 type View int
 
-// The seven views, in the order of their numbers.
+// The eight views, in the order of their numbers.
 const (
 	Overview View = iota + 1
 	Sessions
@@ -19,17 +19,18 @@ const (
 	Adapters
 	Shutdown
 	Events
+	Inbox
 )
 
 // Views lists every view.
-var Views = []View{Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events}
+var Views = []View{Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, Inbox}
 
 // String is the view's name, as tabs, palette and help show it.
 func (v View) String() string {
 	if !slices.Contains(Views, v) {
 		return unknown
 	}
-	return [...]string{"overview", "sessions", "agents", "processes", "adapters", "shutdown", "events"}[v-Overview]
+	return [...]string{"overview", "sessions", "agents", "processes", "adapters", "shutdown", "events", "inbox"}[v-Overview]
 }
 
 // Opts is how everything is drawn. The zero value of Theme is the mono one.

@@ -144,6 +144,9 @@ func (s *Screen) counts(w int) string {
 	if n := len(s.Snap.Warnings); n > 0 {
 		l.add(gap, Slow, count(n, "warning"))
 	}
+	if c.Inbox > 0 {
+		l.add(gap, Slow, "inbox "+number(c.Inbox))
+	}
 	l.add(gap, Plain, "turns "+number(c.RunningTurns)).add(gap, Plain, "sessions "+number(c.Sessions))
 	l.add(gap, Plain, "agents "+number(c.CachedAgents)).add(gap, Plain, "procs "+number(c.Processes))
 	if w >= 120 && len(s.Snap.Warnings) > 0 {

@@ -25,7 +25,7 @@ type kindInfo struct {
 	sorts, tabs []string
 }
 
-var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList}
+var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList, Inbox: inboxList}
 
 // infoOf is empty for a view without a list.
 func infoOf(v View) (i kindInfo) {

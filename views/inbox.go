@@ -1,0 +1,107 @@
+package views
+
+import (
+	"cmp"
+	"strings"
+
+	"gatewaytui/core/filter"
+	"gatewaytui/core/ops"
+)
+
+// inboxList is what waits for a person, and what waited a short time ago (OP1).
+var inboxList = &list[ops.InboxItem]{
+	noun:   "requests",
+	first:  "asked",
+	rows:   func(s *ops.Snapshot) *[]ops.InboxItem { return &s.Inbox },
+	key:    func(r *ops.InboxItem) string { return r.ID },
+	tie:    func(a, b *ops.InboxItem) int { return strings.Compare(a.ID, b.ID) },
+	fields: filter.Inbox,
+	columns: []column[ops.InboxItem]{
+		named("id", 8, 0, func(r *ops.InboxItem) string { return r.ID }),
+		named("kind", 9, 3, func(r *ops.InboxItem) string { return string(r.Kind) }),
+		inState(11, func(_ *Opts, r *ops.InboxItem) badge { return inboxBadges.of(r.State) }, func(r *ops.InboxItem) int { return inboxBadges.rank(r.State) }),
+		{
+			name: "session", width: 24, drop: 2, tail: true,
+			cell:    func(_ *Opts, r *ops.InboxItem) (string, Role) { return or(r.Session, "-"), Plain },
+			compare: func(a, b *ops.InboxItem) int { return strings.Compare(a.Session, b.Session) },
+		},
+		{
+			name: "asks", least: 18,
+			cell:    func(_ *Opts, r *ops.InboxItem) (string, Role) { return asksFor(r), Plain },
+			compare: func(a, b *ops.InboxItem) int { return strings.Compare(asksFor(a), asksFor(b)) },
+		},
+		{
+			name: "asked", width: 7, drop: 4, right: true,
+			cell:    func(o *Opts, r *ops.InboxItem) (string, Role) { return sinceText(o.Now, r.AskedAt), Plain },
+			compare: func(a, b *ops.InboxItem) int { return ops.CompareInbox(*a, *b) },
+		},
+		{
+			name: "expires", width: 8, drop: 1, right: true,
+			cell:    expiresCell,
+			compare: func(a, b *ops.InboxItem) int { return oldestFirst(a.Expires, b.Expires) },
+		},
+	},
+	tabs: []tab[ops.InboxItem]{{"details", func(s *Screen, r *ops.InboxItem, w int) []string { return s.pairs(w, InboxFacts(s.Opts, r)) }}},
+	empty: func(*Screen) string {
+		return "Nothing waits for you. A request stands here when a command needs a person's consent, an agent asks a question, or an unknown person asks to come in."
+	},
+}
+
+var inboxBadges = badges[ops.InboxState]{
+	{ops.InboxWaiting, badge{glyphBad, "asks", Slow}},
+	{ops.InboxRefused, badge{glyphSlow, "refused", Slow}},
+	{ops.InboxExpired, badge{glyphSkip, "expired", Muted}},
+	{ops.InboxWithdrawn, badge{glyphSkip, "withdrawn", Muted}},
+	{ops.InboxDenied, badge{glyphSkip, "denied", Muted}},
+	{ops.InboxAllowed, badge{glyphDone, "allowed", Good}},
+	{ops.InboxAnswered, badge{glyphDone, "answered", Good}},
+}
+
+// asksFor is what a request asks for, in one line: the thing itself first.
+func asksFor(r *ops.InboxItem) string { return or(cmp.Or(r.Command, r.Text), unknown) }
+
+// expiresCell is how long a request still waits; "-" for one that has ended or that waits without an end.
+func expiresCell(o *Opts, r *ops.InboxItem) (string, Role) {
+	in := r.Expires.Sub(o.Now)
+	switch {
+	case r.State != ops.InboxWaiting || r.Expires.IsZero():
+		return "-", Muted
+	case in <= 0:
+		return "now", Slow
+	}
+	return clock(in), Plain
+}
+
+// InboxFacts are what a person should know before an answer to a request: what would happen, where, and why it is asked.
+func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
+	what := map[ops.InboxKind]string{ops.InboxWrite: "write", ops.InboxHost: "host", ops.InboxTool: "tool"}[r.Kind]
+	facts := []Fact{{cmp.Or(what, "command"), r.Command}, {"asks", r.Text}, {"in", place(r)}}
+	facts = append(facts, Fact{"reasons", strings.Join(r.Reasons, "; ")}, Fact{"session", r.Session}, Fact{"who", after("may answer: ", r.Who)})
+	when := "asked " + sinceText(o.Now, r.AskedAt) + " ago"
+	if left, _ := expiresCell(&o, r); left != "-" {
+		when += ", expires in " + left
+	}
+	if r.State != ops.InboxWaiting {
+		when = o.inFull(inboxBadges.of(r.State), string(r.State)) + by(r.By) + after(" ", sinceEnd(o, r))
+	}
+	facts = append(facts, Fact{"state", when}, Fact{"takes", strings.Join(r.Options, ", ")})
+	shownFacts := facts[:0]
+	for _, f := range facts {
+		if f.Text != "" {
+			shownFacts = append(shownFacts, f)
+		}
+	}
+	return shownFacts
+}
+
+// place is where a command would run: its folder and its environment.
+func place(r *ops.InboxItem) string {
+	return strings.TrimPrefix(r.Folder+after(", ", r.Environment), ", ")
+}
+
+func sinceEnd(o Opts, r *ops.InboxItem) string {
+	if r.AnsweredAt.IsZero() {
+		return ""
+	}
+	return sinceText(o.Now, r.AnsweredAt) + " ago"
+}
