@@ -65,6 +65,16 @@ func someSnapshot() ops.Snapshot {
 	}
 }
 
+// someRequests are what waits for a person: a command, a question with and one without options, an unknown person.
+func someRequests() []ops.InboxItem {
+	return []ops.InboxItem{
+		{ID: "AAA1", Kind: ops.InboxCommand, Session: "api:user:alice", Turn: "t1", AskedAt: ops.At(began), State: ops.InboxWaiting, Command: "rm -r build", Options: []string{"once", "session", "always"}},
+		{ID: "BBB2", Kind: ops.InboxQuestion, Session: "cli:local", Turn: "t2", AskedAt: ops.At(began.Add(time.Second)), State: ops.InboxWaiting, Text: "Which host?", Options: []string{"staging", "production"}},
+		{ID: "CCC3", Kind: ops.InboxPairing, AskedAt: ops.At(began.Add(2 * time.Second)), State: ops.InboxWaiting, Text: "telegram:77 asks to come in", Options: []string{"once"}},
+		{ID: "DDD4", Kind: ops.InboxCommand, Session: "telegram:dm:7", Turn: "t0", AskedAt: ops.At(began.Add(-time.Hour)), State: ops.InboxDenied, Command: "reboot", By: "maria"},
+	}
+}
+
 func someStop() *ops.Shutdown {
 	return &ops.Shutdown{
 		ID: "stop-1", Life: "life-1", Mode: ops.ModeGraceful, StartedAt: ops.At(began), Outcome: ops.ShutdownRunning,
@@ -415,6 +425,8 @@ func (b *bench) patiently(names ...string) {
 func asked(m *model) *asking {
 	switch d := m.dialog.(type) {
 	case *question:
+		return &d.asking
+	case *reply:
 		return &d.asking
 	case *leaving:
 		return &d.asking

@@ -86,16 +86,15 @@ func (r *reply) choose() {
 			add(strconv.Itoa(i+1), option, r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = option }))
 		}
 		r.answers = append(r.answers, answer{"w", "Write", func(*model) tea.Cmd {
-			return r.write("your answer", func(text string) ops.Command { return r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = text }) })
+			return r.write("your answer", func(text string) ops.Command {
+				return r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = text })
+			})
 		}})
 	} else {
 		r.approvals(add)
 	}
 	if r.item.Session != "" {
-		r.answers = append(r.answers, answer{"t", "Session", func(m *model) tea.Cmd {
-			m.dialog = nil
-			return m.jump(views.Sessions, r.item.Session)
-		}})
+		r.Note = "t opens the session"
 	}
 }
 
@@ -119,7 +118,9 @@ func (r *reply) approvals(add func(key, label string, cmd ops.Command)) {
 	}
 	add("n", "No", r.command(ops.VerbDeny, func(*ops.Command) {}))
 	r.answers = append(r.answers, answer{"r", "No, why", func(*model) tea.Cmd {
-		return r.write("why not", func(text string) ops.Command { return r.command(ops.VerbDeny, func(c *ops.Command) { c.Reason = text }) })
+		return r.write("why not", func(text string) ops.Command {
+			return r.command(ops.VerbDeny, func(c *ops.Command) { c.Reason = text })
+		})
 	}})
 }
 
@@ -163,6 +164,9 @@ func (r *reply) key(m *model, k tea.KeyMsg) tea.Cmd {
 	case k.Paste:
 	case key == "esc", key == "q":
 		m.dialog = nil
+	case key == "t" && r.item.Session != "":
+		m.dialog = nil
+		return m.jump(views.Sessions, r.item.Session)
 	case !r.armed:
 		return r.arm(m)
 	case key == "left", key == "shift+tab":

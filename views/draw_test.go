@@ -61,6 +61,9 @@ var states = []struct {
 		if v == Adapters {
 			snap.Adapters = nil
 		}
+		if v == Inbox {
+			snap.Inbox, snap.Counts.Inbox = nil, 0
+		}
 		return screen(v, snap)
 	}},
 	{"filtered-out", func(v View) Screen {
@@ -121,7 +124,7 @@ var states = []struct {
 }
 
 func TestEachListLooksAsReviewedInEveryStateAndSize(t *testing.T) {
-	for _, v := range []View{Sessions, Agents, Processes, Adapters} {
+	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox} {
 		for _, st := range states {
 			name := v.String() + "-" + st.name
 			t.Run(name, func(t *testing.T) {
@@ -208,7 +211,7 @@ func TestEachThemeLooksAsReviewed(t *testing.T) {
 
 func TestNoSizeOfAnyViewPanicsOrMissesItsSize(t *testing.T) {
 	snaps := []ops.Snapshot{{}, nonsense()}
-	for _, v := range []View{0, Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, 99} {
+	for _, v := range []View{0, Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, Inbox, 99} {
 		for _, snap := range snaps {
 			s := screen(v, snap)
 			s.Detail, s.Message = true, "done"
@@ -227,7 +230,7 @@ func TestNoSizeOfAnyViewPanicsOrMissesItsSize(t *testing.T) {
 }
 
 func TestNonsenseInASnapshotIsDrawnAsUnknown(t *testing.T) {
-	for _, v := range []View{Sessions, Agents, Processes, Adapters} {
+	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox} {
 		t.Run(v.String(), func(t *testing.T) {
 			var a album
 			for _, detail := range []int{-1, 0, 1, 2, 7} {
@@ -366,9 +369,12 @@ func FuzzAFrameHasItsSizeAndNothingThatActsOnATerminal(f *testing.F) {
 			p.State, p.Policy, p.Origin = ops.ProcessState(b), ops.Policy(a), ops.Origin(b)
 			d := &snap.Adapters[i]
 			d.Name, d.LastError, d.State = b, a, ops.AdapterState(b)
+			i := &snap.Inbox[i]
+			i.ID, i.Session, i.Text, i.Command, i.Folder, i.Environment, i.By, i.Who = a, b, a, b, a, b, a, b
+			i.Kind, i.State, i.Reasons, i.Options = ops.InboxKind(a), ops.InboxState(b), []string{a}, []string{b}
 		}
 		s := Screen{
-			View: View(2 + abs(view)%4), Snap: snap, Detail: detail, DetailTab: abs(view) % 3,
+			View: []View{Sessions, Agents, Processes, Adapters, Inbox}[abs(view)%5], Snap: snap, Detail: detail, DetailTab: abs(view) % 3,
 			Link:  Link{State: LinkState(abs(view) % 4), At: noon, Err: a, Attached: true},
 			Table: TableState{Selected: a, Filter: b, Sort: a, Total: 9, Marked: map[string]bool{b: true}}, Message: b, Hints: someHints,
 		}

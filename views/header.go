@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -197,27 +198,40 @@ func (s *Screen) oneLine() string {
 	return l.String()
 }
 
-// tabs is the line of views. Where the names do not fit, the numbers do; the open view has its name in any case.
+// tabs is the line of views. Where the names do not fit, short ones or the numbers do; the open view has a name in any case.
 func (s *Screen) tabs(w int) string {
-	line := s.tabLine(true)
-	if cellsOf(line) > w-1 {
-		line = s.tabLine(false)
+	var line string
+	for _, name := range []func(View) string{View.String, shortName, func(View) string { return "" }} {
+		if line = s.tabLine(name); cellsOf(line) <= w-1 {
+			break
+		}
 	}
 	rest := w - cellsOf(line) - 1
 	return line + " " + s.paint(Muted, strings.Repeat(s.glyph(glyphLine), max(rest, 0)))
 }
 
-func (s *Screen) tabLine(named bool) string {
+// shortName is the name of a view where there is little room.
+func shortName(v View) string {
+	switch v {
+	case Processes:
+		return "procs"
+	case Shutdown:
+		return "stop"
+	}
+	return v.String()
+}
+
+func (s *Screen) tabLine(name func(View) string) string {
 	var b strings.Builder
 	b.WriteString(s.paint(Muted, strings.Repeat(s.glyph(glyphLine), 2)))
 	for _, v := range Views {
-		number := strconv.Itoa(int(v))
+		number, called := strconv.Itoa(int(v)), name(v)
 		b.WriteByte(' ')
 		switch {
 		case v == s.View:
-			b.WriteString(s.paint(Selected, "["+number+" "+v.String()+"]"))
-		case named:
-			b.WriteString(number + " " + v.String())
+			b.WriteString(s.paint(Selected, "["+number+" "+cmp.Or(called, v.String())+"]"))
+		case called != "":
+			b.WriteString(number + " " + called)
 		default:
 			b.WriteString(number)
 		}

@@ -41,7 +41,7 @@ var inboxList = &list[ops.InboxItem]{
 			compare: func(a, b *ops.InboxItem) int { return oldestFirst(a.Expires, b.Expires) },
 		},
 	},
-	tabs: []tab[ops.InboxItem]{{"details", func(s *Screen, r *ops.InboxItem, w int) []string { return s.pairs(w, InboxFacts(s.Opts, r)) }}},
+	tabs: []tab[ops.InboxItem]{{"details", inboxDetails}},
 	empty: func(*Screen) string {
 		return "Nothing waits for you. A request stands here when a command needs a person's consent, an agent asks a question, or an unknown person asks to come in."
 	},
@@ -84,7 +84,7 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 	if r.State != ops.InboxWaiting {
 		when = o.inFull(inboxBadges.of(r.State), string(r.State)) + by(r.By) + after(" ", sinceEnd(o, r))
 	}
-	facts = append(facts, Fact{"state", when}, Fact{"takes", strings.Join(r.Options, ", ")})
+	facts = append(facts, Fact{"state", when})
 	shownFacts := facts[:0]
 	for _, f := range facts {
 		if f.Text != "" {
@@ -92,6 +92,14 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 		}
 	}
 	return shownFacts
+}
+
+func inboxDetails(s *Screen, r *ops.InboxItem, w int) []string {
+	facts := InboxFacts(s.Opts, r)
+	if takes := strings.Join(r.Options, ", "); takes != "" {
+		facts = append(facts, Fact{"takes", takes})
+	}
+	return s.pairs(w, facts)
 }
 
 // place is where a command would run: its folder and its environment.

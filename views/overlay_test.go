@@ -175,7 +175,7 @@ func TestWhatIsMostUrgentStandsFirst(t *testing.T) {
 		_, what, _ := c.words(&sc)
 		got = append(got, what)
 	}
-	want := "telegram:group:-100123:topic:7 pid 4411 slack"
+	want := "telegram:group:-100123:topic:7 pairing telegram:dm:4412 pid 4411 slack"
 	if text := strings.Join(got, " "); !strings.HasPrefix(text, want) {
 		t.Fatalf("order %q, want %q first", text, want)
 	}
