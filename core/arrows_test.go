@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"core/environment/landlock":        {},
 	"core/fence":                       {"core/term"},
 	"core/environment":                 {"core/bound", "core/ops", "core/process", "core/term"},
+	"core/environment/sandbox":         {"core/environment", "core/process"},
 	"core/config":                      {"core/fence", "core/ops", "core/shutdown", "core/term", "core/text"},
 	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
 	"core/logs":                        {"core/ops", "core/term"},

@@ -71,8 +71,9 @@ type Command struct {
 	Argv []string
 	// Dir is the absolute path that it runs in; empty: the work folder.
 	Dir string
-	// PTY says that it gets a terminal. Kept says that it outlives a SIGKILL of the gateway (process.PolicyKept).
-	PTY, Kept bool
+	// PTY says that it gets a terminal. Background says that no caller waits for its end. Kept says that it outlives a SIGKILL of the gateway
+	// (process.PolicyKept).
+	PTY, Background, Kept bool
 }
 
 // Launch is how a command starts in an environment. Its parts go into a process.Spec.
@@ -86,10 +87,10 @@ type Launch struct {
 	Files []*os.File
 	// Carrier says how signals reach the command. The zero value sends them to Argv and what it starts.
 	Carrier process.Carrier
-	// Started is called once, after the start or its failure; nil: it is not needed.
-	Started func()
-	// Failure is asked once after the end of Argv: the reason if the environment failed and the command did not run; nil: it ran. A nil
-	// function says that the environment cannot fail in this way.
+	// Started is called once, after the start or with the error of its failure; nil: it is not needed.
+	Started func(err error)
+	// Failure is asked once after the end of Argv, unless the command is in the background: the reason if the environment failed and the command did
+	// not run; nil: it ran. A nil function says that the environment cannot fail in this way.
 	Failure func(process.Exit) error
 }
 

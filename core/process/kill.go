@@ -168,12 +168,12 @@ func (k *kill) signal(sig unix.Signal) {
 	k.relay(sig)
 	reached := k.signalGroups(sig)
 	for _, t := range k.live {
-		if sig == unix.SIGTERM && k.carriers[t.Ident] {
+		if sig == unix.SIGTERM && k.carried.spared[t.Ident] {
 			continue
 		}
-		if sig == unix.SIGKILL {
+		if sig == unix.SIGKILL || k.carried.empty[t.Ident] {
 			t.killed = true
-			t.err = k.r.send(t, sig, false)
+			t.err = k.r.send(t, unix.SIGKILL, false)
 			continue
 		}
 		if t.termed {
@@ -220,7 +220,7 @@ func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 		}
 	}
 	for _, t := range k.live {
-		if sig == unix.SIGTERM && k.carriers[t.Ident] {
+		if sig == unix.SIGTERM && (k.carried.spared[t.Ident] || k.carried.empty[t.Ident]) {
 			continue
 		}
 		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gatewaytui/core/process/kernel"
 )
 
@@ -45,15 +43,14 @@ type kill struct {
 	silent int               // at the last scan: orphans that may belong to the target
 	dirs   map[string]bool   // control groups of the target
 	noFDs  bool
-	// carriers are the leaders that get no TERM, as of the last scan. relayed has the signals that each tree's Relay got.
-	carriers map[ident]bool
-	relayed  map[*tree]map[unix.Signal]bool
+	// carried is of the trees whose leader carries the command.
+	carried carried
 }
 
 func newKill(r *Registry, sel selection) *kill {
 	return &kill{
 		r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{},
-		dirs: map[string]bool{}, carriers: map[ident]bool{}, relayed: map[*tree]map[unix.Signal]bool{},
+		dirs: map[string]bool{}, carried: newCarried(),
 	}
 }
 
@@ -123,7 +120,7 @@ func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
 	for t, members := range v.owned {
 		if k.sel.tree(t) {
 			found = append(found, members...)
-			k.carriers[t.leader] = t.carrier.spared(t.leader, members)
+			k.carried.note(t, members, k.r.self.PID)
 		}
 	}
 	if k.sel.all {
