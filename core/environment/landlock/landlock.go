@@ -32,12 +32,6 @@ const (
 	closed  = "closed" // no network
 )
 
-// The exit codes of a command that did not start, those of a shell (POSIX, 2.8.2).
-const (
-	notRun   = 126
-	notFound = 127
-)
-
 // Rules say what a command may do.
 type Rules struct {
 	// Read are files and folders that it may read and run, Write those that it may change as well. Each is absolute, and

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/core/environment/step"
 )
 
 // ran is what a command under rules printed and its exit code.
@@ -194,13 +196,13 @@ func TestTR6_WhatCannotBeRestrictedIsNotStarted(t *testing.T) {
 		want int
 		says string
 	}{
-		{"a folder to write is gone", r.With(gone).Argv([]string{"true"}), notRun, gone},
-		{"a folder to write became a link", r.With(link).Argv([]string{"true"}), notRun, "a symbolic link took its place"},
-		{"a folder to read became a link", Rules{Read: []string{link}}.Argv([]string{"true"}), notRun, "a symbolic link took its place"},
-		{"there is no command", r.Argv(nil), notRun, "no command given"},
-		{"an argument is unknown", []string{"/proc/self/exe", title, "all", "--", "true"}, notRun, "invalid argument all"},
-		{"the program does not exist", r.Argv([]string{"no-such-program\x1b[2J"}), notFound, "no-such-program?[2J"},
-		{"the program may not be run", r.Argv([]string{work}), notRun, "permission denied"},
+		{"a folder to write is gone", r.With(gone).Argv([]string{"true"}), step.NotRun, gone},
+		{"a folder to write became a link", r.With(link).Argv([]string{"true"}), step.NotRun, "a symbolic link took its place"},
+		{"a folder to read became a link", Rules{Read: []string{link}}.Argv([]string{"true"}), step.NotRun, "a symbolic link took its place"},
+		{"there is no command", r.Argv(nil), step.NotRun, "no command given"},
+		{"an argument is unknown", []string{"/proc/self/exe", title, "all", "--", "true"}, step.NotRun, "invalid argument all"},
+		{"the program does not exist", r.Argv([]string{"no-such-program\x1b[2J"}), step.NotFound, "no-such-program?[2J"},
+		{"the program may not be run", r.Argv([]string{work}), step.NotRun, "permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(tt.argv[0], tt.argv[1:]...)

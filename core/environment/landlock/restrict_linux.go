@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"gatewaytui/core/environment/step"
 )
 
 func init() {
@@ -23,10 +25,10 @@ func become(args []string) int {
 		err = rules.restrict()
 	}
 	if err != nil {
-		say("the command was not started, because it could not be restricted: " + err.Error())
-		return notRun
+		step.Say("the command was not started, because it could not be restricted: " + err.Error())
+		return step.NotRun
 	}
-	return run(argv, os.Environ())
+	return step.Exec(argv, os.Environ())
 }
 
 func parse(args []string) (r Rules, argv []string, err error) {
@@ -101,49 +103,4 @@ func explain(err error) string {
 		return "a symbolic link took its place"
 	}
 	return err.Error()
-}
-
-// run becomes argv, which is searched for in PATH as execvp(3) does.
-func run(argv, env []string) int {
-	name := argv[0]
-	folders := []string{""}
-	if !strings.Contains(name, "/") {
-		folders = strings.Split(variable(env, "PATH"), ":")
-	}
-	code, last := notFound, error(syscall.ENOENT)
-	for _, folder := range folders {
-		path := name
-		if folder != "" {
-			path = folder + "/" + name
-		}
-		err := syscall.Exec(path, argv, env)
-		if err != syscall.ENOENT && err != syscall.ENOTDIR { // the first reason that tells more than absence
-			code, last = notRun, err
-			if err != syscall.EACCES {
-				break
-			}
-		}
-	}
-	say("run " + name + ": " + last.Error())
-	return code
-}
-
-func variable(env []string, name string) string {
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return "/usr/local/bin:/usr/bin:/bin"
-}
-
-// say writes one line to stderr. Control characters are left out, because a path may have some.
-func say(line string) {
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, line)
-	_, _ = syscall.Write(2, []byte("gatewaytui: "+clean+"\n"))
 }
