@@ -110,16 +110,16 @@ func TestTR6_CurlInASandboxReachesTheHostsOfTheList(t *testing.T) {
 	}
 }
 
-func TestTR6_PipInASandboxShowsWhichHostIsMissing(t *testing.T) {
-	pip, err := exec.LookPath("/usr/bin/python3")
-	if err != nil || exec.Command(pip, "-m", "pip", "--version").Run() != nil {
-		t.Skip("runs where the system's python3 has pip")
+// Clients such as pip show the status line of an answer to CONNECT, and nothing else of it.
+func TestTR6_AClientOfPythonShowsWhichHostIsMissing(t *testing.T) {
+	python := "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("runs where the system has python3")
 	}
 	p := opened(t, newWorld(t, false), nil)
-	cmd := sandboxed(t, p, pip, "-m", "pip", "-v", "download", "--no-input", "--disable-pip-version-check", "--retries", "0", "-d", "/run", "-i", "https://other.example/simple", "x")
-	cmd.Env = append(os.Environ(), "TMPDIR=/run", "HOME=/run")
+	cmd := sandboxed(t, p, python, "-c", "import urllib.request; urllib.request.urlopen('https://other.example/simple')")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "403 the host other.example is not on the list") {
+	if err == nil || !strings.Contains(string(out), "Tunnel connection failed: 403 the host other.example is not on the list") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -49,9 +49,12 @@ const (
 
 // Times are the bounds in time of a connection. The zero value has the defaults.
 type Times struct {
-	// Header is for a request to arrive and for a connection to its host (default 30 s), Idle the longest time without a byte
-	// (default 2 min), Total that of one request or tunnel (default 1 h).
-	Header, Idle, Total time.Duration
+	// Header is for the header of a request to arrive, and for a connection to its host; default: 30 s.
+	Header time.Duration
+	// Idle is the longest time without a byte; default: 2 min.
+	Idle time.Duration
+	// Total is that of one request or tunnel; default: 1 h.
+	Total time.Duration
 }
 
 // Options are what a Proxy works with.
