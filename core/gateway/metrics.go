@@ -72,7 +72,7 @@ func (b bounds) add(g *Gateway, slots *model.Slots) {
 	for _, spec := range []limit.Spec{
 		{
 			Name: limit.Turns, Most: int64(l.Turns), Hint: "interrupt a turn",
-			Used: func() int64 { return int64(g.table.Counts().Turns) }, Waiting: func() int { return g.table.Counts().InLine },
+			Used: func() int64 { c := g.table.Counts(); return int64(c.Turns - c.Parked) }, Waiting: func() int { return g.table.Counts().InLine },
 		},
 		{
 			Name: limit.ModelCalls, Most: int64(l.ModelCalls), Hint: "interrupt a turn",

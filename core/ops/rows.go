@@ -20,9 +20,11 @@ const (
 	SessionStalled     SessionState = "stalled"
 	SessionInterrupted SessionState = "interrupted"
 	SessionSuspended   SessionState = "suspended"
-	// SessionWaitingApproval is reserved: no part of the gateway sets it yet, and no screen shows it.
-	SessionWaitingApproval SessionState = "waiting_approval"
+	SessionWaitingApproval SessionState = "waiting_approval" // its turn waits for a person: see Session.WaitingFor
 )
+
+// WaitsForApproval begins Session.WaitingFor of a turn that waits for a person. The id of the approval follows.
+const WaitsForApproval = "approval "
 
 // SessionStates is every state of a session.
 var SessionStates = []SessionState{
@@ -44,7 +46,7 @@ type Session struct {
 	// DoingSince is when that step began.
 	DoingSince Time `json:"doing_since"`
 	// WaitingFor is the bound that the turn waits for, or that a waiting message's turn waits for to begin, as the config
-	// names it (limits.model_calls, limits.turns); empty while it waits for none.
+	// names it (limits.model_calls, limits.turns), or the approval ("approval K7Q2MX"); empty while it waits for none.
 	WaitingFor string `json:"waiting_for,omitempty"`
 	// Calls is how many model calls the running turn and its child agents have made, CallsLimit how many they may make
 	// (limits.calls_per_turn).

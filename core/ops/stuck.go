@@ -57,7 +57,7 @@ func (s *Session) Activity(now time.Time) string {
 	if s.Turn == "" && s.Doing == "" {
 		return ""
 	}
-	if s.State == SessionWaiting && s.WaitingFor != "" {
+	if (s.State == SessionWaiting || s.State == SessionWaitingApproval) && s.WaitingFor != "" {
 		waited := s.quiet(now)
 		if s.Turn == "" { // its turn has not begun
 			waited = now.Sub(s.DoingSince.Time)

@@ -197,6 +197,8 @@ func (e *entry) shown(t *Turn) ops.SessionState {
 	switch {
 	case t != nil && !t.now.StalledAt.IsZero():
 		return ops.SessionStalled
+	case t != nil && t.now.Approval != "":
+		return ops.SessionWaitingApproval
 	case t != nil && t.waitingFor != "":
 		return ops.SessionWaiting
 	case t != nil:

@@ -34,6 +34,9 @@ func (tb *Table) row(e *entry) ops.Session {
 		if t.now.Progress.After(r.LastActivityAt.Time) {
 			r.LastActivityAt = ops.At(t.now.Progress)
 		}
+		if t.now.Approval != "" {
+			r.WaitingFor = ops.WaitsForApproval + t.now.Approval
+		}
 		if t.show != nil {
 			r.Shows = t.show.Shows()
 		}
@@ -203,6 +206,8 @@ type Counts struct {
 	// Queued is how many messages wait in all mailboxes, and QueuedBytes the bytes of their text.
 	Queued      int
 	QueuedBytes int64
+	// Parked are those of Turns that wait for a person, and hold no slot.
+	Parked int
 	// InLine is how many sessions wait for a slot. While a slot is free, sessions in the line are held for another reason.
 	InLine int
 	// MostCalls is the largest number of model calls that a running turn has made.
@@ -213,7 +218,7 @@ type Counts struct {
 func (tb *Table) Counts() Counts {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	c := Counts{Sessions: len(tb.sessions), Turns: len(tb.turns), Queued: tb.queued, QueuedBytes: tb.bytes}
+	c := Counts{Sessions: len(tb.sessions), Turns: len(tb.turns), Parked: tb.parked, Queued: tb.queued, QueuedBytes: tb.bytes}
 	if !tb.free() {
 		c.InLine = tb.line.Len()
 	}

@@ -40,6 +40,8 @@ type Table struct {
 	queued   int                   // messages in all mailboxes
 	bytes    int64                 // of their text
 	line     limit.Queue[*entry]   // sessions whose oldest message waits for a slot; see align
+	parked   int                   // turns that hold no slot; see Park
+	back     limit.Queue[*Turn]    // those of them that may go on and wait for a slot
 }
 
 // NewTable makes an empty table.
@@ -119,7 +121,7 @@ func (tb *Table) align(e *entry) {
 }
 
 // free reports whether one more turn may run. The caller holds mu.
-func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Turns }
+func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns)-tb.parked < tb.o.Turns }
 
 func groupOf(place uint64) ops.SessionGroup { return ops.SessionGroup(place >> 62) }
 
@@ -216,6 +218,8 @@ func (tb *Table) release(t *Turn) bool {
 	t.now.Attached = false
 	t.cancel(context.Canceled)
 	close(t.released)
+	tb.leave(t)
+	tb.readmit()
 	return true
 }
 
@@ -227,5 +231,5 @@ func (tb *Table) Clear() {
 		tb.release(t)
 	}
 	clear(tb.sessions)
-	tb.order, tb.queued, tb.bytes, tb.line = newOrder(), 0, 0, limit.Queue[*entry]{}
+	tb.order, tb.queued, tb.bytes, tb.line, tb.back = newOrder(), 0, 0, limit.Queue[*entry]{}, limit.Queue[*Turn]{}
 }

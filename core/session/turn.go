@@ -38,6 +38,7 @@ type Turn struct {
 	waitingFor string // the bound that it waits for
 	busyNotice time.Time
 	taken      []Message // see Steer
+	wait       wait
 }
 
 // Activity is what a running turn does.
@@ -50,6 +51,8 @@ type Activity struct {
 	Since time.Time
 	// StalledAt is when the turn was found to be stalled; zero: it is not.
 	StalledAt time.Time
+	// Approval is the id of the oldest approval that the turn waits for; empty: it waits for no person.
+	Approval string
 	// Interrupt is the cause with which the turn was interrupted; nil: it was not.
 	Interrupt error
 }
