@@ -13,13 +13,13 @@ type SessionState string
 
 // The states of a session. A pending placeholder (a turn slot taken before its agent exists) is SessionRunning.
 const (
-	SessionIdle        SessionState = "idle"
-	SessionRunning     SessionState = "running"
-	SessionWaiting     SessionState = "waiting" // its turn, or the begin of its turn, waits for a bound of the gateway: see Session.WaitingFor
-	SessionQueued      SessionState = "queued"
-	SessionStalled     SessionState = "stalled"
-	SessionInterrupted SessionState = "interrupted"
-	SessionSuspended   SessionState = "suspended"
+	SessionIdle            SessionState = "idle"
+	SessionRunning         SessionState = "running"
+	SessionWaiting         SessionState = "waiting" // its turn, or the begin of its turn, waits for a bound of the gateway: see Session.WaitingFor
+	SessionQueued          SessionState = "queued"
+	SessionStalled         SessionState = "stalled"
+	SessionInterrupted     SessionState = "interrupted"
+	SessionSuspended       SessionState = "suspended"
 	SessionWaitingApproval SessionState = "waiting_approval" // its turn waits for a person: see Session.WaitingFor
 )
 

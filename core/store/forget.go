@@ -216,6 +216,11 @@ var forgetSteps = []forgetStep{
 		kind: "warnings about budgets", key: "n.seq", from: `budget_notices n WHERE n.window = 'person' AND substr(n.period, 12) = ? || ':' || ? OR n.window = 'session' AND n.period` + inList,
 		args: func(q search) []any { return []any{q.Platform, q.ID, q.ids} }, change: []string{`DELETE FROM budget_notices WHERE seq = ?1`},
 	},
+	{
+		kind: "approvals", key: "a.id", from: `approvals a WHERE a.ended_at IS NOT NULL AND coalesce(a.asked_at, 0) <= ? AND (a.session` + inList + ` OR a.session IN (SELECT key FROM sessions WHERE platform = ?) AND ` + ofPerson("a.who") + `)`,
+		args: func(q search) []any { return append([]any{stamp(q.At), q.keys, q.Platform}, q.person()...) }, change: []string{`DELETE FROM approvals WHERE id = ?1`},
+	},
+	{kind: "rules of approvals", key: "r.id", from: `approval_rules r WHERE r.session` + inList, args: search.byKey, change: []string{`DELETE FROM approval_rules WHERE id = ?1`}},
 	{kind: "conversations", key: "s.id", from: `sessions s WHERE s.id` + inList, args: search.byID, change: []string{`DELETE FROM sessions WHERE id = ?1`}},
 	{
 		// The title of a conversation is from its first message, and its summary may have the words of any.

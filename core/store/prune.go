@@ -52,6 +52,8 @@ var prunings = []struct {
 	{"outbox", "", ofRest, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
 	{"responses", "", ofRest, `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
 	{"pairings", "", ofRest, `DELETE FROM pairings WHERE (platform, id) IN (SELECT platform, id FROM pairings WHERE asked < ?1 LIMIT ?2)`},
+	{"approvals", "", ofAudit, `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ended_at < ?1 LIMIT ?2)`},
+	{"approval_rules", "", ofRest, `DELETE FROM approval_rules WHERE id IN (SELECT id FROM approval_rules WHERE expires_at < ?1 LIMIT ?2)`},
 	{"quarantine", "", ofRest, `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
 }
 
