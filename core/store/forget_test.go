@@ -74,6 +74,19 @@ func person(t *testing.T, s *Store, at time.Time) {
 		must(s.PutOutbox(ctx, Outbox{ID: in.ID, Session: in.Session, Adapter: "telegram", Target: "x", Text: "answer to " + in.Text, At: at}))
 	}
 	must(s.PutDraft(ctx, Draft{ID: "in-1", Session: "telegram:group:-1:topic:7", Adapter: "telegram", Target: "x", At: at}))
+	for i, v := range []Approval{
+		{Session: "telegram:dm:47", Command: "echo wordOf47"},
+		{Session: "telegram:group:-1:topic:7", Who: "maria (47)", Command: "echo shared wordOf47"},
+		{Session: "telegram:group:-1:topic:7", Who: "otto (48)", Command: "echo of 48"},
+	} {
+		v.ID, v.Kind, v.State, v.Asked, v.Ended = fmt.Sprint("ask-", i), "command", ApprovalDenied, at, at
+		_, err := s.PutApproval(ctx, v)
+		must(err)
+	}
+	_, err := s.PutApproval(ctx, Approval{ID: "ask-3", Session: "telegram:dm:47", Kind: "command", Command: "make wordOf47", State: ApprovalWaiting, Asked: at})
+	must(err)
+	_, _, err = s.EndApproval(ctx, Approval{ID: "ask-3", State: ApprovalAllowed, Ended: at}, ApprovalRule{ID: "rule-1", Kind: "command", Rule: "make wordOf47", Session: "telegram:dm:47", At: at})
+	must(err)
 	p := Process{Life: "life-1", PID: 99, StartTicks: 1, Session: "telegram:dm:47", Command: "echo wordOf47", Policy: "session", StartedAt: at}
 	must(s.RecordProcesses(ctx, []Process{p}))
 	p.EndedAt, p.How = at, "itself"
@@ -111,7 +124,7 @@ func TestCV13_WhatIsKeptOfAPersonIsDeletedAndCounted(t *testing.T) {
 	}
 	want := Forgotten{
 		"messages to chats": 2, "drafts": 1, "received messages": 2, "quarantined rows": 1, "pins": 3, "summaries": 3, "messages": 6, "turns": 3,
-		"conversations": 3, "commands": 1, "messages in shared conversations": 1, "names in shared conversations": 1,
+		"conversations": 3, "commands": 1, "approvals": 3, "rules of approvals": 1, "messages in shared conversations": 1, "names in shared conversations": 1,
 	}
 	if !maps.Equal(got, want) || !maps.Equal(preview, want) {
 		t.Errorf("deleted were %v and announced %v, want %v", got, preview, want)
