@@ -251,7 +251,7 @@ const sedAddress = `(?:[0-9]+|\$|/(?:[^/\\\n]|\\[^\n])*/)`
 
 func sedWords(s *scope, args []field) string {
 	var files []field
-	script := false
+	script, edits := false, false
 	for i := 0; i < len(args); i++ {
 		f := args[i]
 		switch {
@@ -260,6 +260,8 @@ func sedWords(s *scope, args []field) string {
 				return "the script of sed does more than print, delete and replace"
 			}
 			script = true
+		case f.exact() && inPlace(f.text):
+			edits = true
 		case !f.exact() && strings.HasPrefix(f.text, "-"), len(f.text) > 1 && f.text[0] == '-' && strings.Trim(f.text[1:], "nrEsuz") != "":
 			return "the option " + f.text + " of sed changes files or is not on the list of harmless ones"
 		case strings.HasPrefix(f.text, "-") && len(f.text) > 1:
@@ -270,6 +272,11 @@ func sedWords(s *scope, args []field) string {
 			script = true
 		default:
 			files = append(files, f)
+		}
+	}
+	if edits {
+		if wrong := s.wrongOutput(files); wrong != "" {
+			return wrong
 		}
 	}
 	return s.firstWrong(files)

@@ -1,6 +1,7 @@
 package fence
 
-// Environment is the kind of place in which a command runs.
+// Environment is the kind of place in which a command runs. A command that cannot work there, such as sudo in a sandbox, is not
+// asked about for that: it fails by itself and harms nothing.
 type Environment string
 
 // The environments. Local and Partial are no wall against what a command does there; Sandbox and Container are.

@@ -10,8 +10,9 @@
 // of it are. What it cannot read is never allowed: a variable as the name of a program, the output of a program that
 // a shell runs, a text that does not parse. No wrapping of a command is judged more kindly than the command.
 //
-// What it does not promise: it is a courtesy to the person who approves, and not a sandbox. It reads text and touches
-// nothing. It does not see symbolic links, a program that was replaced in $PATH, settings that make a harmless program run
+// What it does not promise: it is a courtesy to the person who approves, and not a sandbox. It reads text; with Fence.Links
+// it also reads where symbolic links lead, and a link may be replaced between the verdict and the command. It does not see a link
+// behind a pattern of several names, a program that was replaced in $PATH, settings that make a harmless program run
 // another one, or a script that the command starts. To hold a hostile command, run it in an environment that is a
 // fence of its own (sandbox, container). There the kernel decides, and the verdict is milder (Environment).
 //
@@ -22,6 +23,7 @@
 package fence
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +73,7 @@ type Fence struct {
 	Work        string   // the work folder, an absolute path
 	Home        string   // the home folder of the user whose rights the command has; empty: unknown
 	Own         []string // the gateway's own files and folders: home, config, credentials. Work may be below one
+	Links       bool     // symbolic links are followed, as the disk has them at the judgement
 	Never       []Rule   // further commands that are never run
 	Allow       []Rule   // further commands that run in the work folder
 }
@@ -93,8 +96,10 @@ type Command struct {
 // Judge returns the verdict on a command that bash -c would run in folder, an absolute path. Texts in the answer are safe for a
 // terminal.
 func (f *Fence) Judge(command, folder string) Judgement {
+	f, disk := f.onDisk()
+	folder = disk.rebased(path.Clean(folder))
 	a := &analysis{fence: f, left: maxTotal, rows: make([]Command, 0, 16)}
-	s := scope{fence: f, folders: []string{folder}, open: !f.hides()}
+	s := scope{fence: f, folders: []string{folder}, open: !f.hides(), links: disk}
 	a.text(s, command, syntax.LangBash)
 	if a.over {
 		a.row(&s, shorten(command), found{opaque, "it has more commands, or more shells within shells, than are analysed"})

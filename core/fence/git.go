@@ -9,7 +9,7 @@ import (
 // A * at the end stands for every option that begins so.
 var gitSafe = map[string]string{
 	"status": "", "log": gitShows, "diff": gitShows, "show": gitShows, "shortlog": gitShows, "whatchanged": gitShows, "blame": "--contents*", "annotate": "--contents*",
-	"rev-parse": "", "rev-list": gitShows, "ls-files": "", "ls-tree": "", "describe": "", "name-rev": "", "merge-base": "", "cat-file": "--textconv --filters --batch*",
+	"add": "-p* -i* -e* --patch --interactive --edit --pathspec-from-file* --chmod*", "rev-parse": "", "rev-list": gitShows, "ls-files": "", "ls-tree": "", "describe": "", "name-rev": "", "merge-base": "", "cat-file": "--textconv --filters --batch*",
 	"show-ref": "--exclude-existing*", "for-each-ref": "", "count-objects": "", "diff-tree": gitShows, "diff-index": gitShows, "diff-files": gitShows, "check-ignore": "", "var": "", "version": "", "grep": "-O* --open-files-in-pager* -f* --no-index", "cherry": gitShows, "range-diff": gitShows, "verify-pack": "",
 	"branch": gitBranch, "tag": gitBranch, "remote": "", "stash": gitShows, "worktree": "", "config": "-f* --file* --blob* -e --edit --add --unset* --replace-all --rename-section* --remove-section*", "reflog": gitShows, "symbolic-ref": "-d* --delete -m*", "submodule": "", "bisect": "",
 }
@@ -46,7 +46,7 @@ func gitWords(s *scope, args []field) string {
 			if i == len(args) || !args[i].exact() {
 				return "the folder of git is known only when it runs"
 			}
-			folders = s.paths(args[i].text)
+			folders = s.leads(args[i].text)
 		default:
 			return "the option " + args[i].text + " of git is not on the list of harmless ones"
 		}
@@ -119,7 +119,7 @@ func gitOutside(s *scope, command, text string) string {
 	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "..") {
 		return ""
 	}
-	for _, p := range s.paths(text) {
+	for _, p := range s.leads(text) {
 		if !under(p, s.fence.Work) {
 			return "git " + command + " looks at " + p + ", which is outside the work folder"
 		}

@@ -15,6 +15,9 @@ const (
 	anything             // texts, which may come from anywhere: nothing that they are does harm
 	names                // names of files, into which the program does not look
 	reading              // files that it reads
+	writing              // files that it makes or writes
+	copying              // files that it reads, and the last one that it writes
+	moving               // files that it moves away, and the last one that it writes
 )
 
 // program is a harmless program: which options it may have, and what its other words are. An option that is not listed
@@ -133,7 +136,16 @@ func (s *scope) operandsOf(name string, p program, words []field, deep bool) (al
 	if p.args == nothing && len(words) > 0 || p.most > 0 && (len(words) > p.most || slices.ContainsFunc(words, func(f field) bool { return f.glob })) {
 		return []found{{plain, name + " " + shown(words[len(words)-1:]) + " does more than show something"}}
 	}
-	if p.args != reading {
+	switch p.args {
+	case writing:
+		for _, f := range words {
+			all = append(all, s.writes(f)...)
+		}
+		return all
+	case copying, moving:
+		return s.copies(words, p.args == moving)
+	case reading:
+	default:
 		return nil
 	}
 	skip := min(p.skip, len(words))
@@ -207,6 +219,10 @@ var harmless = map[string]program{
 	"grep": listGrep, "egrep": listGrep, "fgrep": listGrep, "zgrep": {}, "jq": {short: "acCeMnrRsSj", long: "raw-output compact-output null-input slurp sort-keys exit-status tab raw-input color-output monochrome-output", args: reading, skip: 1, check: jqFilter},
 	"rg":   {sharp: true, short: "abcFhHiIlLnNopPqsSUuvwx0.", valued: "ABCgMmtTEjr", long: "after-context= before-context= context= glob= type= type-not= max-count= color= no-heading heading line-number no-line-number files-with-matches files-without-match count count-matches fixed-strings ignore-case smart-case word-regexp only-matching invert-match hidden no-ignore multiline pcre2 sort= stats json vimgrep iglob= max-depth= column trim", args: reading, skip: 1},
 	"find": {args: anything, check: findWords}, "sed": {args: anything, check: sedWords}, "awk": {args: anything, check: awkWords}, "gawk": {args: anything, check: awkWords}, "mawk": {args: anything, check: awkWords},
+	"mkdir": {short: "pv", valued: "m", long: "parents verbose mode=", args: writing}, "touch": {short: "acm", valued: "dt", long: "no-create date=", args: writing}, "tee": {short: "ai", long: "append ignore-interrupts", args: writing},
+	"cp": {short: "finpuv", long: "force interactive no-clobber update verbose preserve", args: copying}, "mv": {short: "finuv", long: "force interactive no-clobber update verbose", args: moving}, "chmod": {args: anything, check: chmodWords},
+	"gofmt": {short: "ldes", args: reading},
+
 	"git": {args: anything, check: gitWords}, "tar": {args: anything, check: tarWords},
 
 	"uname": {short: "asnrvmpio", long: "all kernel-name nodename kernel-release machine operating-system", args: nothing}, "date": {short: "uIR", valued: "dr", long: "utc universal date= iso-8601 iso-8601= rfc-3339= rfc-email reference=", args: anything, check: dateWords}, "cal": {short: "13jmsy", args: anything},

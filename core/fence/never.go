@@ -193,7 +193,7 @@ func (f *Fence) root(p string) (why string, c class) {
 // disks says which of the words are disks.
 func (s *scope) disks(words []field, what string) []found {
 	for _, f := range words {
-		for _, p := range s.paths(f.text) {
+		for _, p := range s.leads(f.text) {
 			if kind := device(p); kind != "" {
 				return []found{{host, what + p + ", which is " + kind}}
 			}

@@ -25,7 +25,7 @@ func under(p, dir string) bool {
 // paths is where a word leads as the name of a file, seen from each folder in which the command may run; nil: not known.
 func (s *scope) paths(text string) []string {
 	if strings.HasPrefix(text, "/") {
-		return []string{path.Clean(text)}
+		return []string{s.links.rebased(path.Clean(text))}
 	}
 	if s.folders == nil {
 		return nil
@@ -153,7 +153,7 @@ func (f *Fence) hides() bool {
 
 // stays reports whether a word leads, as the name of a file, to the work folder where that holds no secrets.
 func (s *scope) stays(text string) bool {
-	return s.open && text[0] != '/' && !strings.Contains(text, "..") && !slices.ContainsFunc(s.folders, func(dir string) bool { return !under(dir, s.fence.Work) })
+	return s.open && s.links == nil && text[0] != '/' && !strings.Contains(text, "..") && !slices.ContainsFunc(s.folders, func(dir string) bool { return !under(dir, s.fence.Work) })
 }
 
 // secret says what kind of secret a path is; empty: none.
@@ -256,7 +256,7 @@ func (s *scope) reads(f field) []found { return s.readsBelow(f, false) }
 
 // readsBelow says what speaks against reading a file, or with deep all files below a folder.
 func (s *scope) readsBelow(f field, deep bool) []found {
-	all := s.paths(f.text)
+	all := s.leads(f.text)
 	switch {
 	case f.text == "-" && f.exact():
 		return nil
@@ -312,40 +312,6 @@ func (f *Fence) open(p, begin string) bool {
 		openDevices[p] || strings.HasPrefix(p, "/dev/fd/") || strings.HasPrefix(p, "/proc/") && openProc[p[len("/proc/"):]]
 }
 
-// writes says what speaks against writing a file.
-func (s *scope) writes(f field) []found {
-	all := s.paths(f.text)
-	if f.trust == unknown || all == nil {
-		return []found{{opaque, "it writes a file whose name is known only when it runs: " + shown([]field{f})}}
-	}
-	for _, p := range all {
-		if what := device(p); what != "" {
-			return []found{{host, "it writes to " + p + ", which is " + what}}
-		}
-		if kind := s.secret(p); kind != "" {
-			return []found{{host, "it writes to " + p + ", which " + kind}}
-		}
-	}
-	p := all[0]
-	switch {
-	case !f.exact():
-	case p == "/dev/null" || p == "/dev/stdout" || p == "/dev/stderr" || p == "/dev/tty" || p == "/dev/full" || strings.HasPrefix(p, "/dev/fd/"):
-		return nil
-	case strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/"):
-		return []found{{plain, "it opens a connection to the network: " + p}}
-	}
-	if rest, ok := s.fence.inHome(p); ok && strings.HasPrefix(rest, ".") && !under(p, s.fence.Work) {
-		return []found{{plain, "it writes to " + p + ", which programs read when they start"}}
-	}
-	if strings.Contains(p, "/.") {
-		return []found{{plain, "it writes to the hidden file " + p}}
-	}
-	if !under(p, s.fence.Work) {
-		return []found{{plain, "it writes to " + p + ", which is outside the work folder"}}
-	}
-	return []found{{plain, "it writes to " + p}}
-}
-
 // namesOnly are programs that look at the name or the properties of a file and not into it, or need the key that they are given.
 var namesOnly = set("ls dir vdir stat test [ [[ echo printf chmod chown chgrp readlink realpath basename dirname find du file touch mkdir ssh scp sftp ssh-add ssh-keygen cd pushd true false : tree sleep type which")
 
@@ -365,7 +331,7 @@ func (s *scope) betrayals(name string, args []field) []found {
 		if f.trust == unknown || text == "" || strings.HasPrefix(text, "-") || strings.IndexByte(text, '\n') >= 0 || s.stays(text) {
 			continue
 		}
-		for _, p := range s.paths(text) {
+		for _, p := range s.leads(text) {
 			if kind := s.secret(p); kind != "" {
 				return []found{{host, "it names " + p + ", which " + kind}}
 			}

@@ -20,21 +20,26 @@ func (a *analysis) redirections(s *scope, redirs []*syntax.Redirect) (all []foun
 			continue
 		}
 		targets := s.word(nil, r.Word)
-		if len(targets) != 1 {
+		if len(targets) == 0 {
 			all = append(all, found{opaque, "the file of the redirection " + s.textOf(r) + " is known only when it runs"})
 			continue
 		}
-		target := targets[0]
-		switch r.Op {
-		case syntax.RdrIn:
-			all = append(all, s.reads(target)...)
-		case syntax.DplIn, syntax.DplOut:
-			if strings.Trim(target.text, "0123456789") != "" && target.text != "-" || !target.exact() {
-				all = append(all, s.writes(target)...)
-			}
-		default:
-			all = append(all, s.writes(target)...)
+		for _, target := range targets { // a variable may have each of them
+			all = append(all, s.redirected(r.Op, target)...)
 		}
 	}
 	return all
+}
+
+// redirected says what speaks against a redirection from or to a file.
+func (s *scope) redirected(op syntax.RedirOperator, target field) []found {
+	switch op {
+	case syntax.RdrIn:
+		return s.reads(target)
+	case syntax.DplIn, syntax.DplOut:
+		if strings.Trim(target.text, "0123456789") == "" && target.exact() || target.text == "-" && target.exact() {
+			return nil
+		}
+	}
+	return s.writes(target)
 }

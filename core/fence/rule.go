@@ -98,7 +98,7 @@ func (r Rule) touches(s *scope, args []field) bool {
 		if i := strings.IndexByte(text, '='); i >= 0 {
 			text = text[i+1:]
 		}
-		for _, p := range s.paths(text) {
+		for _, p := range s.leads(text) {
 			for _, want := range r.paths {
 				want = absolute(want, s.fence.Work)
 				plain := strings.TrimSuffix(want, "/**")
@@ -150,7 +150,7 @@ func (s *scope) elsewhere(f field, allowed []string) bool {
 	} else if strings.HasPrefix(text, "-") {
 		return strings.Contains(text, "/") || len(text) > 2 && !strings.HasPrefix(text, "--") && strings.Contains(text, "..")
 	}
-	for _, p := range s.paths(text) {
+	for _, p := range s.leads(text) {
 		if len(allowed) > 0 {
 			if !slices.ContainsFunc(allowed, func(want string) bool { return matches(absolute(want, s.fence.Work), p) }) {
 				return true

@@ -22,8 +22,9 @@ type scope struct {
 	within    []string
 	stdin     *field // what is on its standard input, as far as the command says; nil: nothing
 	depth     int
-	open      bool // nothing in the work folder is a secret (Fence.hides)
-	arguments bool // $1 and its like have values
+	links     *links // nil: they are not followed
+	open      bool   // nothing in the work folder is a secret (Fence.hides)
+	arguments bool   // $1 and its like have values
 }
 
 // in is s for what name runs in a process of its own.
@@ -60,10 +61,10 @@ func (s *scope) move(to []field) {
 		return
 	}
 	for _, from := range slices.Clone(s.folders) {
-		dir := absolute(target.text, from)
-		if !slices.Contains(s.folders, dir) {
-			s.folders = append(slices.Clone(s.folders), dir)
-		}
+		s.mayBeIn([]string{s.links.rebased(absolute(target.text, from))})
+	}
+	if s.links != nil {
+		s.mayBeIn(s.leads(target.text))
 	}
 	if len(s.folders) > maxFolders {
 		s.folders = nil
