@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -274,12 +275,7 @@ func sedWords(s *scope, args []field) string {
 			files = append(files, f)
 		}
 	}
-	if edits {
-		if wrong := s.wrongOutput(files); wrong != "" {
-			return wrong
-		}
-	}
-	return s.firstWrong(files)
+	return cmp.Or(s.wrongEdit(files, edits), s.firstWrong(files))
 }
 
 func slicesHasE(args []field) bool { return has(args, "e", "expression") }

@@ -124,7 +124,15 @@ func (s *scope) wrongOutput(files []field) string {
 	return ""
 }
 
-// inPlace reports whether an option of sed makes it write the files, perhaps with a copy beside each.
+// wrongEdit is wrongOutput for the files of sed, if it edits them.
+func (s *scope) wrongEdit(files []field, edits bool) string {
+	if !edits {
+		return ""
+	}
+	return s.wrongOutput(files)
+}
+
+// inPlace reports whether an option of sed makes it write the files, and perhaps keep a copy of each.
 func inPlace(option string) bool {
 	suffix, is := strings.CutPrefix(option, "--in-place")
 	if suffix, is = strings.CutPrefix(suffix, "="); !is && option != "--in-place" {
