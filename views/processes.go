@@ -44,6 +44,11 @@ var processList = &list[ops.Process]{
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Policy), unknown), Plain },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Policy, b.Policy) },
 		},
+		{
+			name: "environment", title: "RUNS IN", width: 9, drop: 9,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Environment, "-"), Plain },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Environment, b.Environment) },
+		},
 		named("origin", 8, 8, func(r *ops.Process) string { return string(r.Origin) }),
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
@@ -178,6 +183,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"session", or(r.Session, "none")},
 		{"tree", treeText(r.TreeSize) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
 		{"age", ageText(r.AgeMS)},
+		{"runs in", or(r.Environment, "this machine, or not known")},
 		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},

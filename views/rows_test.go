@@ -59,7 +59,7 @@ func fiveRows() ops.Snapshot {
 		Processes: []ops.Process{
 			{
 				PID: 4199, PPID: 4121, StartTicks: 8812, Session: "telegram:dm:4412", Command: "bash -c pytest -q tests/gateway", State: "running",
-				AgeMS: 182_000, CPUPct: 0.4, RSSBytes: 3 << 20, TreeSize: 3, Policy: "turn", Origin: "spawned",
+				AgeMS: 182_000, CPUPct: 0.4, RSSBytes: 3 << 20, TreeSize: 3, Policy: "turn", Origin: "spawned", Environment: "box",
 			},
 			{
 				PID: 4203, PPID: 4199, StartTicks: 8815, Session: "telegram:dm:4412", Command: "pytest -q tests/gateway", State: "running",

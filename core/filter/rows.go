@@ -35,6 +35,7 @@ var (
 		{Name: "session", Text: func(r *ops.Process) string { return r.Session }},
 		{Name: "policy", Text: func(r *ops.Process) string { return string(r.Policy) }},
 		{Name: "origin", Text: func(r *ops.Process) string { return string(r.Origin) }},
+		{Name: "environment", Text: func(r *ops.Process) string { return r.Environment }},
 		{Name: "output", Text: func(r *ops.Process) string { return r.LastOutput }},
 	}
 	// Adapters are the fields of an adapter.
