@@ -47,6 +47,7 @@ func (t badges[S]) of(state S) badge {
 var sessionBadges = badges[ops.SessionState]{
 	{ops.SessionStalled, badge{glyphBad, "stalled", Bad}},
 	{ops.SessionSuspended, badge{glyphFail, "suspended", Bad}},
+	{ops.SessionWaitingApproval, badge{glyphBad, "asks", Slow}},
 	{ops.SessionInterrupted, badge{glyphSlow, "interrupted", Slow}},
 	{ops.SessionRunning, badge{glyphRun, "running", Busy}},
 	{ops.SessionWaiting, badge{glyphSlow, "waiting", Busy}},

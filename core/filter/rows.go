@@ -13,7 +13,7 @@ var (
 	Sessions = []Field[ops.Session]{
 		{Name: "session", Also: []string{"key"}, Text: func(r *ops.Session) string { return r.Key }},
 		{Name: "adapter", Also: []string{"platform"}, Text: func(r *ops.Session) string { return r.Platform }},
-		{Name: "state", Text: func(r *ops.Session) string { return string(r.State) }},
+		{Name: "state", Text: sessionState},
 		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
 		{Name: "caller", Text: sessionCaller},
 		{Name: "title", Text: func(r *ops.Session) string { return r.Title }},
@@ -91,6 +91,13 @@ func processCommand(r *ops.Process) string {
 		return r.Command
 	}
 	return "dup of " + strconv.Itoa(r.DuplicateOf) + ": " + r.Command
+}
+
+func sessionState(r *ops.Session) string {
+	if r.State == ops.SessionWaitingApproval {
+		return "waiting_approval, asks"
+	}
+	return string(r.State)
 }
 
 func processState(r *ops.Process) string {
