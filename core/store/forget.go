@@ -221,6 +221,10 @@ var forgetSteps = []forgetStep{
 		args: func(q search) []any { return append([]any{stamp(q.At), q.keys, q.Platform}, q.person()...) }, change: []string{`DELETE FROM approvals WHERE id = ?1`},
 	},
 	{kind: "rules of approvals", key: "r.id", from: `approval_rules r WHERE r.session` + inList, args: search.byKey, change: []string{`DELETE FROM approval_rules WHERE id = ?1`}},
+	{ // the row itself names what is to be removed
+		kind: "environments", key: "e.id", from: `environments e WHERE e.session` + inList,
+		args: search.byKey, change: []string{`UPDATE environments SET session = '' WHERE id = ?1`},
+	},
 	{kind: "conversations", key: "s.id", from: `sessions s WHERE s.id` + inList, args: search.byID, change: []string{`DELETE FROM sessions WHERE id = ?1`}},
 	{
 		// The title of a conversation is from its first message, and its summary may have the words of any.

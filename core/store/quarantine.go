@@ -123,6 +123,10 @@ var rowRules = []rowRule{
 		rules: []rule{{name, "id agent kind rule"}, {text, "environment folder session approval by"}, {whole(0, 1, "truth"), "whole"}, {moment, "at expires_at"}},
 	},
 	{
+		table: "environments", where: "", names: []string{"id"}, key: []string{"id"},
+		rules: []rule{{name, "id kind program"}, {text, "name session life"}, {whole(0, 1, "truth"), "made"}, {moment, "at"}},
+	},
+	{
 		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
 		rules:  []rule{{name, "id session_id"}, {text, "life who"}, {moment, "started_at"}, {none, "ended_at undone_at"}, {count, "tokens_in tokens_out tokens_cached tokens_unpriced charged"}, {orNone(count), "cost"}, {orNone(text), "reserved"}},
 		repair: "UPDATE turns SET reserved = NULL, charged = 0, state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, tokens_cached = 0, tokens_unpriced = 0, cost = NULL, undone_at = NULL, " + asText("life", "who"),
@@ -185,7 +189,7 @@ func sound(column string) string {
 // Lists of validated tables, for QuarantineRows.
 var (
 	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
-	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "people", "pairings", "pairing_misses", "approvals", "approval_rules", "turns", "usage", "budget_notices", "budget_raises"}
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "environments", "people", "pairings", "pairing_misses", "approvals", "approval_rules", "turns", "usage", "budget_notices", "budget_raises"}
 	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )

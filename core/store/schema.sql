@@ -112,6 +112,18 @@ CREATE TABLE drafts (
     at      INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- table environments on environments
+CREATE TABLE environments (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    kind    TEXT    NOT NULL,
+    name    TEXT    NOT NULL, -- of the config
+    session TEXT    NOT NULL,
+    program TEXT    NOT NULL,
+    life    TEXT    NOT NULL,
+    at      INTEGER,
+    made    INTEGER NOT NULL CHECK (made IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
 -- table forgetting on forgetting
 CREATE TABLE forgetting (
     platform TEXT    NOT NULL,
