@@ -50,6 +50,8 @@ var arrows = map[string][]string{
 	"core/environment/proxy/offer":     {"core/environment/step"},
 	"core/environment/step":            {},
 	"core/fence":                       {"core/term"},
+	"core/environment/container":       {"core/environment", "core/ops", "core/process", "core/store", "core/term"},
+	"fixtures/docker":                  {"fixtures/eventually"},
 	"core/environment":                 {"core/bound", "core/ops", "core/process", "core/term"},
 	"core/environment/sandbox":         {"core/environment", "core/process"},
 	"core/config":                      {"core/fence", "core/ops", "core/shutdown", "core/term", "core/text"},

@@ -115,6 +115,17 @@ func (c *Container) abandon(why error) {
 	if c.Gone() {
 		return
 	}
+	c.release()
 	c.set(stateLeft, why.Error())
 	c.engine.retry()
 }
+
+// release says that no session has the row of c any more.
+func (c *Container) release() {
+	c.engine.mu.Lock()
+	defer c.engine.mu.Unlock()
+	c.held = false
+}
+
+// errCutOff is why a container is left whose start was cut off.
+var errCutOff = errors.New("its start was cut off")

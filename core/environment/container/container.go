@@ -64,6 +64,12 @@ type Options struct {
 	Grace time.Duration
 	// UID and GID are the user that commands run as.
 	UID, GID int
+	// Defined are the settings of the config, for Probe.
+	Defined []Settings
+	// Env are the variables that commands of an agent see beyond those of the image, as NAME=value; nil: there are none.
+	Env func(agent string) []string
+	// Settled is called after a container was removed in the background. It must not block, and may be nil.
+	Settled func()
 	// Log is required.
 	Log *slog.Logger
 }
@@ -108,6 +114,8 @@ type Container struct {
 	settings Settings
 	owner    Owner
 
+	// held says that a session of this life has its row.
+	held   bool
 	state  state
 	since  time.Time
 	detail string
@@ -127,6 +135,7 @@ type Row struct {
 	ID, Name, Session, State string
 	Since                    time.Time
 	Detail                   string
+	held                     bool
 }
 
 // New returns an engine without containers. It does no I/O.
@@ -139,7 +148,7 @@ func (e *Engine) add(program CommandLine, v Settings, owner Owner) *Container {
 	e.last++
 	c := &Container{
 		engine: e, program: program, name: fmt.Sprintf("%s%s-%d", namePrefix, strings.ToLower(e.opts.Life), e.last), settings: v,
-		owner: owner, state: stateStarting, since: time.Now(), removing: make(chan struct{}, 1),
+		owner: owner, held: true, state: stateStarting, since: time.Now(), removing: make(chan struct{}, 1),
 	}
 	e.all[c.name] = c
 	return c
@@ -197,7 +206,7 @@ func (e *Engine) Rows() []Row {
 	defer e.mu.Unlock()
 	out := make([]Row, 0, len(e.all))
 	for _, c := range e.all {
-		out = append(out, Row{ID: c.name, Name: c.settings.Name, Session: c.owner.Session, State: string(c.state), Since: c.since, Detail: c.detail})
+		out = append(out, Row{ID: c.name, Name: c.settings.Name, Session: c.owner.Session, State: string(c.state), Since: c.since, Detail: c.detail, held: c.held})
 	}
 	slices.SortFunc(out, func(a, b Row) int {
 		if d := a.Since.Compare(b.Since); d != 0 {

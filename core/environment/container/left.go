@@ -92,6 +92,9 @@ func (e *Engine) round(ctx context.Context) (progress bool) {
 		if err == nil {
 			progress = true
 			e.log.Info("container removed", "container", c.name, "session", c.owner.Session)
+			if e.opts.Settled != nil {
+				e.opts.Settled()
+			}
 			continue
 		}
 		if ctx.Err() != nil {

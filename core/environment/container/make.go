@@ -11,12 +11,9 @@ import (
 	"time"
 )
 
-// cutShort is how long the rest of a failed start may take: it removes what may exist.
-const cutShort = 5 * time.Second
-
-// Make starts a container and waits until it is ready. It returns when ctx ends. What a failed start may have made is
+// Start starts a container and waits until it is ready. It returns when ctx ends. What a failed start may have made is
 // removed, in the background if that takes longer. The error is one sentence that says what to do.
-func (e *Engine) Make(ctx context.Context, v Settings, owner Owner) (*Container, error) {
+func (e *Engine) Start(ctx context.Context, v Settings, owner Owner) (*Container, error) {
 	program, err := e.program(ctx)
 	if err != nil {
 		return nil, err
@@ -38,21 +35,20 @@ func (e *Engine) Make(ctx context.Context, v Settings, owner Owner) (*Container,
 
 // failed ends a start that did not succeed, and returns why it did not.
 func (c *Container) failed(ctx context.Context, err error) error {
-	output := c.attached.Output()
 	if code, over := c.attached.Exited(); over {
-		err = refusal(c.program, c.settings.Image, output, code)
-	} else {
-		c.engine.mu.Lock()
-		c.unsure = true
-		c.engine.mu.Unlock()
-		err = fmt.Errorf("start container %s of image %s: %s did not answer: %w", c.name, c.settings.Image, c.program.Name(), err)
+		err = refusal(c.program, c.settings.Image, c.attached.Output(), code)
+		if removed := c.Close(ctx); removed != nil {
+			c.engine.log.Warn("container may be left", "container", c.name, "error", removed.Error())
+		}
+		c.release()
+		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutShort)
-	defer cancel()
-	if removed := c.Close(ctx); removed != nil {
-		c.engine.log.Warn("container may be left", "container", c.name, "error", removed.Error())
-	}
-	return err
+	c.engine.mu.Lock()
+	c.unsure, c.held = true, false
+	c.engine.mu.Unlock()
+	c.attached.End(context.WithoutCancel(ctx)) // bounded; the container, if there is one, ends with its input
+	c.abandon(errCutOff)
+	return fmt.Errorf("start container %s of image %s: %s did not answer: %w", c.name, c.settings.Image, c.program.Name(), err)
 }
 
 // runArgs are the arguments that make and start the container.

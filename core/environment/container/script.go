@@ -80,18 +80,15 @@ type Command struct {
 }
 
 // Command returns how argv starts in dir. env is what the command sees, as NAME=value, beyond what the image sets. terminal
-// says that its standard input is a terminal, input that it is read. It starts nothing.
-func (c *Container) Command(argv []string, dir string, env []string, terminal, input bool) Command {
+// says that its standard input is a terminal. It starts nothing.
+func (c *Container) Command(argv []string, dir string, env []string, terminal bool) Command {
 	c.engine.mu.Lock()
 	c.commands++
 	id := strconv.FormatUint(c.commands, 10)
 	c.engine.mu.Unlock()
-	args := []string{"exec", "--workdir", dir}
+	args := []string{"exec", "--interactive", "--workdir", dir}
 	if terminal {
 		args = append(args, "--tty")
-	}
-	if terminal || input {
-		args = append(args, "--interactive")
 	}
 	args = append(args, "--env", markVariable+"="+c.name+"/"+id+"/", "--env", "HOME="+c.owner.Home)
 	var carried []string

@@ -67,7 +67,9 @@ func (r *rig) live(home, life string) {
 	r.Engine = New(Options{
 		HomeID: home, Life: life, Programs: []CommandLine{NewProgram(Docker, r.processes)}, Journal: r.rows, Grace: 300 * time.Millisecond,
 		UID: os.Getuid(), GID: os.Getgid(), Log: log,
-		Go: func(name string, run func(context.Context)) bool { return tasks.Start(context.Background(), name, "", run) },
+		Go: func(name string, run func(context.Context)) bool {
+			return tasks.Start(context.Background(), name, "", run)
+		},
 	})
 }
 
@@ -83,7 +85,7 @@ func (r *rig) settings() Settings { return Settings{Name: "box", Image: image} }
 // container makes one, and removes it at the end of the test.
 func (r *rig) container(t *testing.T) *Container {
 	t.Helper()
-	c, err := r.Make(t.Context(), r.settings(), r.owner)
+	c, err := r.Start(t.Context(), r.settings(), r.owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func (r *rig) container(t *testing.T) *Container {
 // sh starts a shell command in a container.
 func (r *rig) sh(t *testing.T, c *Container, script string, change ...func(*process.Spec)) (Command, *process.Process) {
 	t.Helper()
-	cmd := c.Command([]string{"bash", "-c", script}, r.owner.Work, []string{"SECRET_OF_TOOL=s3cr3t", "DOCKER_HOST=elsewhere"}, false, false)
+	cmd := c.Command([]string{"bash", "-c", script}, r.owner.Work, []string{"SECRET_OF_TOOL=s3cr3t", "DOCKER_HOST=elsewhere"}, false)
 	spec := process.Spec{Argv: cmd.Argv, Env: cmd.Env, Policy: process.PolicyTurn, Session: r.owner.Session}
 	for _, f := range change {
 		f(&spec)
