@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 	"core/process/kernel":              {},
 	"core/process/guardian":            {"core/process/kernel"},
 	"core/environment/landlock":        {"core/environment/step"},
+	"core/environment/partial":         {"core/environment", "core/environment/landlock", "core/process"},
 	"core/environment/proxy":           {},
 	"core/environment/proxy/offer":     {"core/environment/step"},
 	"core/environment/step":            {},

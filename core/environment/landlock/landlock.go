@@ -30,6 +30,7 @@ const (
 	toRead  = "read="  // read files, list folders, run programs
 	toWrite = "write=" // everything, also devices
 	closed  = "closed" // no network
+	toUnset = "unset=" // a variable that the command does not get
 )
 
 // Rules say what a command may do.
@@ -40,18 +41,23 @@ type Rules struct {
 	Read, Write []string
 	// Network lets it use the network.
 	Network bool
+	// Unset are names of variables that it does not get.
+	Unset []string
 }
 
 // Argv is the command argv under the rules. argv[0] is searched for in the PATH of the command's own environment. The
 // first element is this program, as the child of this process sees it.
 func (r Rules) Argv(argv []string) []string {
-	out := make([]string, 0, len(r.Read)+len(r.Write)+len(argv)+4)
+	out := make([]string, 0, len(r.Read)+len(r.Write)+len(r.Unset)+len(argv)+4)
 	out = append(out, "/proc/self/exe", title)
 	for _, path := range r.Read {
 		out = append(out, toRead+path)
 	}
 	for _, path := range r.Write {
 		out = append(out, toWrite+path)
+	}
+	for _, name := range r.Unset {
+		out = append(out, toUnset+name)
 	}
 	if !r.Network {
 		out = append(out, closed)

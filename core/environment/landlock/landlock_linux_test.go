@@ -41,12 +41,12 @@ func rules(t *testing.T, network bool, hidden ...string) (r Rules, work string) 
 	if ABI() == 0 {
 		t.Skip("runs where the kernel has landlock")
 	}
-	r, err := Prepare(nil, nil, hidden, network)
+	work = realDir(t)
+	r, err := Prepare(Paths{Own: []string{work}, Hidden: hidden}, network)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work = realDir(t)
-	return r.With(work), work
+	return r, work
 }
 
 func realDir(t *testing.T) string {
@@ -196,8 +196,8 @@ func TestTR6_WhatCannotBeRestrictedIsNotStarted(t *testing.T) {
 		want int
 		says string
 	}{
-		{"a folder to write is gone", r.With(gone).Argv([]string{"true"}), step.NotRun, gone},
-		{"a folder to write became a link", r.With(link).Argv([]string{"true"}), step.NotRun, "a symbolic link took its place"},
+		{"a folder to write is gone", with(r, gone).Argv([]string{"true"}), step.NotRun, gone},
+		{"a folder to write became a link", with(r, link).Argv([]string{"true"}), step.NotRun, "a symbolic link took its place"},
 		{"a folder to read became a link", Rules{Read: []string{link}}.Argv([]string{"true"}), step.NotRun, "a symbolic link took its place"},
 		{"there is no command", r.Argv(nil), step.NotRun, "no command given"},
 		{"an argument is unknown", []string{"/proc/self/exe", title, "all", "--", "true"}, step.NotRun, "invalid argument all"},
@@ -234,7 +234,7 @@ func TestTR6_WhatIsHiddenIsLeftOutOfEveryFolder(t *testing.T) {
 		t.Skip("runs where the kernel has landlock")
 	}
 	hidden := filepath.Join(top, "way-in") // named by a link
-	r, err := Prepare(nil, []string{top}, []string{hidden}, true)
+	r, err := Prepare(Paths{Write: []string{top}, Hidden: []string{hidden}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,9 +247,56 @@ func TestTR6_WhatIsHiddenIsLeftOutOfEveryFolder(t *testing.T) {
 			t.Errorf("%s works: %s", script, out)
 		}
 	}
-	if _, err := Prepare([]string{filepath.Join(top, "none")}, nil, nil, true); err == nil || !strings.Contains(err.Error(), "none") {
+	if _, err := Prepare(Paths{Read: []string{filepath.Join(top, "none")}}, true); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
+}
+
+// The work folder may be the user's home, with the gateway's below it, or lie below the gateway's.
+func TestTR6_TheWorkFolderMayLieAroundOrBelowWhatIsHidden(t *testing.T) {
+	top := realDir(t)
+	home := filepath.Join(top, "a", "home")
+	agent := filepath.Join(home, "agents", "x")
+	if err := os.MkdirAll(agent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if ABI() == 0 {
+		t.Skip("runs where the kernel has landlock")
+	}
+	r, err := Prepare(Paths{Own: []string{top, agent}, Hidden: []string{home}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, code := ran(t, r, "bash", "-c", "echo x >"+agent+"/f && cat "+agent+"/f"); code != 0 {
+		t.Errorf("the folder below cannot be used: %s", out)
+	}
+	for _, script := range []string{"ls " + home, "echo x >" + home + "/f", "mv " + agent + " " + home + "/agents/y"} {
+		if out, code := ran(t, r, "bash", "-c", script); code == 0 {
+			t.Errorf("%s works: %s", script, out)
+		}
+	}
+	if _, err := Prepare(Paths{Own: []string{home}, Hidden: []string{home}}, true); err == nil {
+		t.Error("the home itself can be the work folder")
+	}
+}
+
+// A command puts a link where a later command may write by the config.
+func TestTR6_ALinkThatCommandsCanChangeOpensNothing(t *testing.T) {
+	work := realDir(t)
+	data := filepath.Join(work, "data")
+	if err := os.Symlink("/", data); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{data, filepath.Join(data, "etc")} {
+		if _, err := Prepare(Paths{Own: []string{work}, Write: []string{path}}, true); err == nil || !strings.Contains(err.Error(), data) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func with(r Rules, write string) Rules {
+	r.Write = append(slices.Clone(r.Write), write)
+	return r
 }
 
 // The step between fork and exec keeps what the registry relies on: the pid, the signal of the parent's death, the limits.
@@ -274,7 +321,7 @@ func TestTR6_TheProcessIsTheCommandItself(t *testing.T) {
 }
 
 func BenchmarkRestrict(b *testing.B) {
-	r, err := Prepare(nil, nil, nil, false)
+	r, err := Prepare(Paths{}, false)
 	if err != nil || ABI() == 0 {
 		b.Skip("runs where the kernel has landlock")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,21 +29,23 @@ func become(args []string) int {
 		step.Say("the command was not started, because it could not be restricted: " + err.Error())
 		return step.NotRun
 	}
-	return step.Exec(argv, os.Environ())
+	return step.Exec(argv, slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(rules.Unset, name)
+	}))
 }
 
 func parse(args []string) (r Rules, argv []string, err error) {
 	r.Network = true
 	for i, arg := range args {
-		path, isRead := strings.CutPrefix(arg, toRead)
-		if isRead {
-			r.Read = append(r.Read, path)
-			continue
-		}
-		path, isWrite := strings.CutPrefix(arg, toWrite)
+		key, value, _ := strings.Cut(arg, "=")
 		switch {
-		case isWrite:
-			r.Write = append(r.Write, path)
+		case key+"=" == toRead:
+			r.Read = append(r.Read, value)
+		case key+"=" == toWrite:
+			r.Write = append(r.Write, value)
+		case key+"=" == toUnset:
+			r.Unset = append(r.Unset, value)
 		case arg == closed:
 			r.Network = false
 		case arg == "--" && i+1 == len(args):

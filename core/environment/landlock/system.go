@@ -27,63 +27,105 @@ var devices = strings.Fields("/dev/full /dev/null /dev/ptmx /dev/pts /dev/random
 // mostExpanded bounds the paths that Prepare makes of one folder with something hidden below it.
 const mostExpanded = 4096
 
-// Prepare returns the rules of every command: the system and read to read, the usual devices and write to change, and
-// nothing of hidden, also where it lies below a path of the others: then each neighbour on the way is a rule of its own, and
-// nothing new can be made next to it. Links are followed here, once, and never again. A path of read or write that cannot
-// be used is an error that names it.
-func Prepare(read, write, hidden []string, network bool) (Rules, error) {
+// Paths are what rules are made of. All are absolute.
+type Paths struct {
+	// Read and Write come from a config: further paths to read and run, and to change.
+	Read, Write []string
+	// Own are folders of the gateway's choice to change: a work folder, the home of an agent. They may lie below a hidden path.
+	Own []string
+	// Hidden are out of reach, also below one of the others: then each neighbour on the way has a rule of its own, and nothing new can
+	// be made next to it.
+	Hidden []string
+}
+
+// Prepare returns the rules for commands: the system to read, the usual devices to change, and the paths. Links are followed here, once, and never
+// again. Of Read and Write none may lead through a link that commands could have put there. The error names the path that cannot be used.
+func Prepare(p Paths, network bool) (Rules, error) {
 	r := Rules{Network: network}
-	for i, path := range hidden {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			hidden = append(slices.Clone(hidden[:i]), append([]string{real}, hidden[i+1:]...)...)
-		}
-	}
-	add := func(to *[]string, path string, must bool) error {
-		real, err := filepath.EvalSymlinks(path)
+	hidden := real(p.Hidden)
+	changed := append(real(p.Write), real(p.Own)...)
+	var errs []error
+	add := func(to *[]string, path string, must bool, hidden []string) {
+		at, err := filepath.EvalSymlinks(path)
 		if err != nil && !must {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("use %s in an environment: %w", path, err)
+			return
 		}
-		paths, err := without(real, hidden)
+		var paths []string
+		if err == nil {
+			paths, err = without(at, hidden)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("use %s in an environment: %w", path, err))
+		}
 		for _, path := range paths {
 			if !slices.Contains(*to, path) {
 				*to = append(*to, path)
 			}
 		}
-		return err
 	}
-	var errs []error
 	for _, path := range system {
-		errs = append(errs, add(&r.Read, path, false))
-	}
-	for _, path := range read {
-		errs = append(errs, add(&r.Read, path, true))
+		add(&r.Read, path, false, hidden)
 	}
 	for _, path := range devices {
-		errs = append(errs, add(&r.Write, path, false))
+		add(&r.Write, path, false, hidden)
 	}
-	for _, path := range write {
-		errs = append(errs, add(&r.Write, path, true))
+	for _, path := range append(slices.Clone(p.Read), p.Write...) {
+		if link := linkIn(path, changed); link != "" {
+			errs = append(errs, fmt.Errorf("use %s in an environment: commands can change the symbolic link %s; name the path that is meant", path, link))
+		}
+	}
+	for _, path := range p.Read {
+		add(&r.Read, path, true, hidden)
+	}
+	for _, path := range p.Write {
+		add(&r.Write, path, true, hidden)
+	}
+	for _, path := range p.Own {
+		at := real([]string{path})[0]
+		if slices.Contains(hidden, at) {
+			errs = append(errs, fmt.Errorf("use %s in an environment: it belongs to the gateway", path))
+			continue
+		}
+		add(&r.Write, path, true, slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return below(at, h) }))
 	}
 	return r, errors.Join(errs...)
 }
 
-// With returns the rules with further paths to change: the work folder of a command, the home of its agent. They count as
-// they are named: none may have a link on its way.
-func (r Rules) With(write ...string) Rules {
-	r.Write = append(slices.Clone(r.Write), write...)
-	return r
+// real are the paths without links, where they exist.
+func real(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = filepath.Clean(path)
+		if at, err := filepath.EvalSymlinks(path); err == nil {
+			out[i] = at
+		}
+	}
+	return out
+}
+
+// linkIn is the first symbolic link on the way to path that lies in one of the folders; empty: there is none.
+func linkIn(path string, folders []string) string {
+	for at := filepath.Clean(path); at != "/" && at != "."; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		parent, parentErr := filepath.EvalSymlinks(filepath.Dir(at))
+		if err == nil && parentErr == nil && info.Mode()&os.ModeSymlink != 0 && slices.ContainsFunc(folders, func(f string) bool { return below(parent, f) }) {
+			return at
+		}
+	}
+	return ""
+}
+
+// below reports whether path is at or in the folder at.
+func below(path, at string) bool {
+	return path == at || strings.HasPrefix(path, strings.TrimSuffix(at, "/")+"/")
 }
 
 // without is path, or what of it remains if something below it is hidden.
 func without(path string, hidden []string) ([]string, error) {
-	below := func(at string) bool { return at == path || strings.HasPrefix(at, strings.TrimSuffix(path, "/")+"/") }
-	inside := func(at string) bool { return strings.HasPrefix(path, strings.TrimSuffix(at, "/")+"/") }
 	switch {
-	case slices.Contains(hidden, path), slices.ContainsFunc(hidden, inside):
+	case slices.ContainsFunc(hidden, func(h string) bool { return below(path, h) }):
 		return nil, nil
-	case !slices.ContainsFunc(hidden, below):
+	case !slices.ContainsFunc(hidden, func(h string) bool { return below(h, path) }):
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
