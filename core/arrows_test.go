@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"core/process/guardian":            {"core/process/kernel"},
 	"core/environment/landlock":        {"core/environment/step"},
 	"core/environment/partial":         {"core/environment", "core/environment/landlock", "core/process"},
-	"core/environment/proxy":           {},
+	"core/environment/proxy":           {"core/environment", "core/environment/proxy/offer", "core/environment/sandbox"},
 	"core/environment/proxy/offer":     {"core/environment/step"},
 	"core/environment/step":            {},
 	"core/fence":                       {"core/term"},

@@ -21,12 +21,12 @@ func listen(folder string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), SocketName)})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName)})
 	if err != nil {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false) // by then the descriptor may be another file; Close removes the folder
-	if err := os.Chmod(filepath.Join(folder, SocketName), 0o600); err != nil {
+	if err := os.Chmod(filepath.Join(folder, socketName), 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

@@ -72,7 +72,7 @@ func sandboxed(t *testing.T, p *Proxy, argv ...string) *exec.Cmd {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, bwrap, append(args, offer.Argv("/run/self", "/run/proxy/"+SocketName, argv)...)...)
+	return exec.CommandContext(ctx, bwrap, append(args, offer.Argv("/run/self", "/run/proxy/"+socketName, argv)...)...)
 }
 
 func TestTR6_CurlInASandboxReachesTheHostsOfTheList(t *testing.T) {
@@ -127,7 +127,7 @@ func TestTR6_AClientOfPythonShowsWhichHostIsMissing(t *testing.T) {
 // The process that hands the listener over is the command, with its own signals and exit code.
 func TestTR6_TheCommandIsTheProcessThatWasStarted(t *testing.T) {
 	p := opened(t, newWorld(t, false), nil)
-	argv := offer.Argv("/proc/self/exe", short(t, p), []string{"sh", "-c", "echo $$ $http_proxy $NO_PROXY $NODE_USE_ENV_PROXY; kill -TERM $$"})
+	argv := offer.Argv("/proc/self/exe", p.folder+"/"+socketName, []string{"sh", "-c", "echo $$ $http_proxy $NO_PROXY $NODE_USE_ENV_PROXY; kill -TERM $$"})
 	cmd := exec.Command(argv[0], argv[1:]...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -150,7 +150,7 @@ func TestTR6_WithoutItsProxyACommandDoesNotStart(t *testing.T) {
 		p.listeners = 0
 		p.mu.Unlock()
 	}()
-	for name, socket := range map[string]string{"refused: too many commands": short(t, p), "connect to the gateway's proxy: no such file": "/nonexistent"} {
+	for name, socket := range map[string]string{"refused: too many commands": p.folder + "/" + socketName, "connect to the gateway's proxy: no such file": p.folder + "/none", "find the gateway's proxy: no such file": "/nonexistent/proxy"} {
 		argv := offer.Argv("/proc/self/exe", socket, []string{"echo", "ran"})
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 		if err == nil || strings.Contains(string(out), "ran") || !strings.Contains(string(out), name) {
@@ -202,7 +202,12 @@ func TestTR6_OnlyAListenerOfTheLoopbackIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t, newWorld(t, false), nil)
-			way, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: short(t, p)})
+			dir, err := os.Open(p.folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			way, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) + "/" + socketName})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,15 +225,4 @@ func TestTR6_OnlyAListenerOfTheLoopbackIsTaken(t *testing.T) {
 			}
 		})
 	}
-}
-
-// short is a path of p's socket that fits a socket address.
-func short(t *testing.T, p *Proxy) string {
-	t.Helper()
-	dir, err := os.Open(p.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dir.Close() })
-	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(dir.Fd())) + "/" + SocketName
 }

@@ -15,7 +15,7 @@
 // It does not look into TLS: a host of the list that serves other names, such as a large CDN, serves them through it as well.
 //
 // A command reaches it without a helper next to it: before exec the command's own first step listens on 127.0.0.1 in its namespace and
-// hands that listener over (handover.go; package offer has the other side). The gateway accepts from it until the command has ended.
+// hands that listener over (handover_linux.go; package offer has the other side). The gateway accepts from it until the command has ended.
 // There is no helper to pass signals and exit codes on,
 // and a command in an environment without a list pays nothing.
 package proxy
@@ -30,7 +30,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 )
@@ -94,8 +93,8 @@ type Proxy struct {
 	work      sync.WaitGroup // what Close waits for; Add under mu, unless closed
 }
 
-// SocketName is the name of the socket in the folder of Open.
-const SocketName = "proxy"
+// socketName is the name of the socket in the folder of Open.
+const socketName = "proxy"
 
 // Open makes folder, which only this user can enter, with the socket of a new proxy in it, and serves until Close.
 func Open(folder string, opts Options) (*Proxy, error) {
@@ -141,9 +140,6 @@ func newProxy(opts Options) *Proxy {
 	}
 	return p
 }
-
-// Socket is the path of the socket for package offer.
-func (p *Proxy) Socket() string { return filepath.Join(p.folder, SocketName) }
 
 // Close ends every connection and removes the folder. It may be called again. The error says what is left when ctx ends.
 func (p *Proxy) Close(ctx context.Context) error {

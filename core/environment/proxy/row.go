@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Row is what a proxy did so far.
@@ -21,9 +23,9 @@ type Row struct {
 	LastRefusalAt         time.Time
 }
 
-// String is the row in a few words, such as "3 requests, 1 refused: …".
+// String is the row in a few words, such as "3 requests, 1 refused, the last because …".
 func (r Row) String() string {
-	text := fmt.Sprintf("%d requests", r.Served)
+	text := english.Plural(int(r.Served), "request", "")
 	if r.Refused > 0 {
 		text += fmt.Sprintf(", %d refused, the last because %s", r.Refused, r.LastRefusal)
 	}

@@ -64,8 +64,17 @@ func offer(socket string) (at int, err error) {
 	return name.(*syscall.SockaddrInet4).Port, nil
 }
 
-// handOver sends the listener l and waits until the gateway serves it.
+// handOver sends the listener l and waits until the gateway serves it. The path of the socket may be longer than a socket's address, so
+// that it is named by the descriptor of its folder.
 func handOver(socket string, l int) error {
+	i := strings.LastIndexByte(socket, '/')
+	const openPath = 0x200000 // O_PATH
+	folder, err := syscall.Open(socket[:max(i, 0)], openPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return errors.New("find the gateway's proxy: " + err.Error())
+	}
+	defer syscall.Close(folder)
+	socket = "/proc/self/fd/" + strconv.Itoa(folder) + socket[i:]
 	way, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
