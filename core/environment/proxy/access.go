@@ -70,6 +70,8 @@ func (a *access) Wrap(argv []string) (wrapped, env []string) {
 	return offer.Argv(a.program, filepath.Join(a.proxy.folder, socketName), argv), nil
 }
 
-func (a *access) Detail() string { return english.Plural(a.hosts, "host", "") + "; " + a.proxy.Row().String() }
+func (a *access) Detail() string {
+	return english.Plural(a.hosts, "host", "") + "; " + a.proxy.Row().String()
+}
 
 func (a *access) Close(ctx context.Context) error { return a.proxy.Close(ctx) }
