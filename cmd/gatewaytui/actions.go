@@ -149,6 +149,7 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 func sendFlags(f *pflag.FlagSet, r *request) {
 	f.StringVar(&r.Target, "session", "cli:local", "the session's `KEY`")
 	f.BoolVar(&r.noWait, "no-wait", false, "print the message's id and do not wait for the reply")
+	f.BoolVar(&r.yes, "yes", false, "approve what the turn of this message asks for, once each; what other turns ask is left alone")
 }
 
 // readMessage takes the text from the command line, or from stdin if it is "-": an argument has at most 128 KiB on Linux
@@ -181,7 +182,7 @@ func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error
 	}
 	if !r.noWait {
 		goesOn := fmt.Sprintf("the turn goes on for message %s; gatewaytui interrupt %s stops it", req.ID, term.Clean(r.Target, lines.MaxCell))
-		if req, err = p.ended(ctx, g, req, goesOn); err != nil {
+		if req, err = p.answered(ctx, g, r, req, goesOn); err != nil {
 			return err
 		}
 	}

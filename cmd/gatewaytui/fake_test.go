@@ -37,6 +37,8 @@ type fake struct {
 	// waits holds what a long poll answers; nil answers what do did.
 	wait func(context.Context) (ops.Request, error)
 	last ops.Request
+	// inbox is what waits for a person; nil is inboxRow.
+	inbox []ops.InboxItem
 }
 
 func newFake() *fake {
@@ -142,7 +144,21 @@ var (
 )
 
 func (f *fake) Inbox(_ context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
-	return page(f, q, inboxRow)
+	f.mu.Lock()
+	rows := []ops.InboxItem{inboxRow}
+	if f.inbox != nil {
+		rows = slices.Clone(f.inbox)
+	}
+	f.mu.Unlock()
+	return page(f, q, rows...)
+}
+
+// ask puts requests into the inbox in the place of those that were there, and says so.
+func (f *fake) ask(rows ...ops.InboxItem) {
+	f.mu.Lock()
+	f.inbox = rows
+	f.mu.Unlock()
+	f.emit(ops.EventApprovalAsked, "cli:local", "a request waits", nil)
 }
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
@@ -232,6 +248,10 @@ func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
 		}
 		req.ID, req.Verb, req.Target, req.At = "r1", cmd.Verb, cmd.Target, anHourAgo
 	}
+	if spec, _ := cmd.Verb.Spec(); f.inbox != nil && spec.Target == ops.TargetInbox {
+		req.ID, req.State = "answer", ops.RequestDone
+		return req, nil
+	}
 	f.mu.Lock()
 	f.last = req
 	f.mu.Unlock()
@@ -240,10 +260,13 @@ func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
 	return accepted, nil
 }
 
-func (f *fake) Request(ctx context.Context, _ string, wait bool) (ops.Request, error) {
+func (f *fake) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
+	if id == "answer" {
+		return ops.Request{ID: id, State: ops.RequestDone, At: anHourAgo}, nil
+	}
 	if f.wait != nil {
 		if !wait {
-			return ops.Request{ID: "r1", State: ops.RequestRunning, At: anHourAgo}, nil
+			return ops.Request{ID: "r1", State: ops.RequestRunning, Turn: "t2", At: anHourAgo}, nil
 		}
 		return f.wait(ctx)
 	}

@@ -27,8 +27,9 @@ func main() {
 	p := &program{
 		began: process.Began(),
 		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
-		asks:    tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr),
-		columns: terminalColumns(os.Stdout, os.Getenv),
+		asks:     tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr),
+		armAfter: armAfter,
+		columns:  terminalColumns(os.Stdout, os.Getenv),
 	}
 	os.Exit(p.execute(context.Background(), os.Args[1:]))
 }

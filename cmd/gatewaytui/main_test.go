@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,8 +132,12 @@ type result struct {
 type invocation struct {
 	home  string
 	stdin string
-	asks  bool
-	out   interface{ Write([]byte) (int, error) }
+	// in is the input of a terminal whose lines come later; nil: stdin is the input.
+	in       io.Reader
+	err      io.Writer
+	armAfter time.Duration
+	asks     bool
+	out      interface{ Write([]byte) (int, error) }
 	// columns is the width of the terminal; 0: there is no terminal.
 	columns int
 }
@@ -141,11 +146,17 @@ func (i invocation) run(t *testing.T, ctx context.Context, args ...string) resul
 	t.Helper()
 	var out, errOut bytes.Buffer
 	p := &program{
-		in: strings.NewReader(i.stdin), out: &out, err: &errOut, asks: i.asks, columns: i.columns,
+		in: strings.NewReader(i.stdin), out: &out, err: &errOut, asks: i.asks, columns: i.columns, armAfter: i.armAfter,
 		getenv: func(name string) string { return map[string]string{"GATEWAYTUI_HOME": i.home}[name] },
 	}
 	if i.out != nil {
 		p.out = i.out
+	}
+	if i.in != nil {
+		p.in = i.in
+	}
+	if i.err != nil {
+		p.err = i.err
 	}
 	code := p.execute(ctx, args)
 	r := result{out.String(), errOut.String(), code}

@@ -28,6 +28,8 @@ type program struct {
 	getenv   func(string) string
 	// asks says that a person at the terminal can be asked: questions are written to err and answered on in.
 	asks bool
+	// armAfter is how long a request must be on the screen before a typed line answers it.
+	armAfter time.Duration
 	// columns is the width that tables fit; 0: there is no limit.
 	columns int
 
