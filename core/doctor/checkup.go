@@ -79,6 +79,7 @@ var checks = []struct {
 	{"adapters", (*checkup).checkAdapters},
 	{"security", (*checkup).checkSecurity},
 	{"containment", (*checkup).checkContainment},
+	{"containers", (*checkup).checkContainers},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
 	{"clock", (*checkup).checkClock},

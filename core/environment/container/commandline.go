@@ -60,6 +60,11 @@ type Program struct {
 // NewProgram returns the program docker or podman, found in PATH when it is used.
 func NewProgram(name string, processes *process.Registry) *Program { return &Program{name, processes} }
 
+// Programs are docker and podman, in the order in which they are tried.
+func Programs(processes *process.Registry) []CommandLine {
+	return []CommandLine{NewProgram(Docker, processes), NewProgram(Podman, processes)}
+}
+
 // Name implements CommandLine.
 func (p *Program) Name() string { return p.name }
 
