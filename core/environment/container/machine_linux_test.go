@@ -25,7 +25,7 @@ type step struct {
 
 var happenings = []string{"use", "use", "use", "close", "kill a command", "stop", "SIGKILL", "hang", "answer", "answer", "fail"}
 
-// What exists has a row, whatever happens in any order. Nothing exists and no row is left once the daemon answers again.
+// What exists has a row, for any order of events. Nothing exists and no row is left once the daemon answers again.
 func TestTR6_NothingIsLeftExceptWhatARowNames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
