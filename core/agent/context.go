@@ -82,17 +82,8 @@ func (a *Agent) contextWindow() int {
 
 // reserve is how many tokens of the window are for the answer.
 func (r *run) reserve() int {
-	most := 0
-	if l, is := r.a.cfg.Models.(model.Limited); is {
-		most = l.MaxOutput()
-	}
-	for _, asked := range []*int64{r.turn.Input.Params.MaxTokens, r.turn.Input.Params.MaxCompletionTokens} {
-		if asked != nil {
-			most = max(most, int(min(*asked, model.Unbounded)))
-		}
-	}
 	whole := r.a.contextWindow()
-	return min(cmp.Or(most, window.Output(whole)), whole/2)
+	return min(cmp.Or(r.mostOut(), window.Output(whole)), whole/2)
 }
 
 // fixed is the estimate for what every request of the turn has.

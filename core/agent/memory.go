@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gatewaytui/core/budget"
 	"gatewaytui/core/model"
 )
 
@@ -21,9 +22,9 @@ type Memory interface {
 	// Compact makes it durable what stands for the older part of the transcript. It deletes nothing. Its errors are those of
 	// Append.
 	Compact(ctx context.Context, turn string, c Compaction) error
-	// Append makes one step of a running turn durable. Its error is ErrStale when that turn has ended. After any other
+	// Append makes one step of a running turn durable, with the charge of its calls; nil: none. Its error is ErrStale when that turn has ended. After any other
 	// error the messages are unsaved: they are kept, and Flush tries again.
-	Append(ctx context.Context, turn string, messages []model.Message) error
+	Append(ctx context.Context, turn string, messages []model.Message, c *budget.Charge) error
 	// Write does w after all unsaved messages are written. Its errors are those of Append; what w could not write is kept
 	// too.
 	Write(ctx context.Context, w func(context.Context) error) error
@@ -48,9 +49,10 @@ type Past struct {
 // volatile is the memory of an agent that is never resumed: a child's transcript ends with it.
 type volatile struct{}
 
-func (volatile) Load(context.Context, bool) (Past, error)              { return Past{}, nil }
-func (volatile) Compact(context.Context, string, Compaction) error     { return nil }
-func (volatile) Append(context.Context, string, []model.Message) error { return nil }
+func (volatile) Load(context.Context, bool) (Past, error)          { return Past{}, nil }
+func (volatile) Compact(context.Context, string, Compaction) error { return nil }
+func (volatile) Append(context.Context, string, []model.Message, *budget.Charge) error { return nil }
+
 func (volatile) Write(ctx context.Context, w func(context.Context) error) error {
 	return w(ctx)
 }

@@ -38,11 +38,15 @@ func (r *run) complete() (model.Message, error) {
 	if err != nil {
 		return model.Message{}, err
 	}
-	began := time.Now()
 	sent := r.a.tokens + r.fixed()
+	if err := r.admit(r.a.cfg.Models, sent, r.mostOut()); err != nil {
+		release()
+		return model.Message{}, err
+	}
+	began := time.Now()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
-	r.called(r.a.client, resp, began, err)
+	r.called(made{by: r.a.cfg.Models, name: r.a.client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: streamed.Len() > 0})
 	if err == nil {
 		if sent >= learnFrom {
 			r.a.gauge.Learn(sent, resp.Usage.In)
@@ -63,12 +67,24 @@ func (r *run) complete() (model.Message, error) {
 	return resp.Message, nil
 }
 
+// made is a model call that ended.
+type made struct {
+	by    model.Provider
+	name  string // of the client that made it
+	resp  model.Response
+	err   error
+	began time.Time
+	// sent is the estimate for the request, in tokens. streamed means that a part of the answer arrived.
+	sent     int
+	streamed bool
+}
+
 // called counts a model call that ended.
-func (r *run) called(client model.Client, resp model.Response, began time.Time, err error) {
+func (r *run) called(m made) {
 	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Failed: resp.Failed, Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+		r.a.cfg.Called(Call{Model: cmp.Or(m.resp.Model, m.name), Failed: m.resp.Failed, Took: time.Since(m.began), Usage: m.resp.Usage, Err: m.err, Interrupted: r.ctx.Err() != nil})
 	}
-	r.res.Usage.Add(resp.Usage.Count())
+	r.res.Usage.Add(r.settle(m).Count())
 }
 
 // slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn

@@ -18,6 +18,8 @@ type Definition struct {
 	Tools  *tool.Set
 	// Skills means that the skills of the work folder are in the prompt.
 	Skills bool
+	// Budget is the name of the budget that its agents spend.
+	Budget string
 }
 
 // Route gives the sessions whose key matches a pattern an agent. See text.GlobKey for patterns.

@@ -13,7 +13,7 @@ import (
 // append makes messages durable, then part of the transcript. After an error the state on disk is unknown: the next turn
 // reads it.
 func (r *run) append(messages ...model.Message) error {
-	return r.appended(messages, r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages))
+	return r.appended(messages, r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages, r.charge()))
 }
 
 // steer adds what the user wrote meanwhile to the transcript, once a step of the turn has ended.
@@ -78,7 +78,11 @@ func (r *run) call(calls []model.ToolCall) error {
 		})
 		r.progress(c.Name + ": ended")
 		if r.ctx.Err() == nil {
-			err := r.append(toolResult(c, text))
+			result := toolResult(c, text)
+			if i == len(calls)-1 && r.over == "" {
+				r.plan(result)
+			}
+			err := r.append(result)
 			if err == nil {
 				continue
 			}

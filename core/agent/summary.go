@@ -66,6 +66,15 @@ func (r *run) summarise(past window.Past, plan window.Plan, keep string) (string
 	if err != nil {
 		return "", err
 	}
+	by := a.cfg.Models
+	if a.cfg.Summariser != nil {
+		by = a.cfg.Summariser
+	}
+	sent := window.Messages(req.Messages)
+	if err := r.admit(by, sent, 2*plan.Summary); err != nil {
+		release()
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, summaryTimeout)
 	defer cancel()
 	moved := time.Now()
@@ -77,7 +86,7 @@ func (r *run) summarise(past window.Past, plan window.Plan, keep string) (string
 		}
 	})
 	release()
-	r.called(client, resp, began, err)
+	r.called(made{by: by, name: client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: moved != began})
 	if err != nil {
 		return "", err
 	}

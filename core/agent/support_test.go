@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gatewaytui/core/budget"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
 	"gatewaytui/core/tool"
@@ -152,7 +153,7 @@ func (m *memory) Compact(_ context.Context, turn string, c Compaction) error {
 	return nil
 }
 
-func (m *memory) Append(_ context.Context, turn string, messages []model.Message) error {
+func (m *memory) Append(_ context.Context, turn string, messages []model.Message, _ *budget.Charge) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.saveErr != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"gatewaytui/core/budget"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
@@ -43,6 +44,8 @@ type Turn struct {
 	Input model.Input
 	// Calls is the turn's budget of model calls, its children's included; nil: only Config.MaxIterations bounds it.
 	Calls *Calls
+	// Spending is what the turn and its children may spend; nil: nothing is counted.
+	Spending *budget.Turn
 	// Delta gets the text of the answer as it arrives.
 	Delta func(text string)
 	// Progress is called only when the model or a tool made progress (D13), with the current activity.
@@ -273,6 +276,9 @@ func (r *run) loop() error {
 			if again {
 				message, err = r.complete()
 			}
+		}
+		if refusal := r.refused(err); refusal != nil {
+			return r.stop(overBudget(refusal))
 		}
 		if err != nil {
 			return err

@@ -8,6 +8,9 @@ import (
 	"gatewaytui/core/store"
 )
 
+// Charge is what a write of a turn writes of its calls.
+type Charge = store.Charge
+
 // Who is what a turn is counted for.
 type Who struct {
 	// Turn is its id. Session is the id of its conversation and Person who wrote its message, such as telegram:4711; Job is the run of
@@ -15,6 +18,8 @@ type Who struct {
 	Turn, Session, Person, Job string
 	// Budget is the name of its budget, Agent that of its agent.
 	Budget, Agent string
+	// Key is the key of its session, and Target the platform's address of the chat: warnings go there.
+	Key, Target string
 }
 
 // Call is a model call that is about to be made.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/budget"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/media"
 	"gatewaytui/core/ops"
@@ -32,6 +33,7 @@ type Store interface {
 	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message, c *store.Charge) error
 	Steer(ctx context.Context, sessionID, turnID string, inbox []string, messages []store.Message) error
 	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
+	EndRequest(ctx context.Context, sessionID string, c *store.Charge) error
 	Compaction(ctx context.Context, sessionID string) (store.Compaction, error)
 	Since(ctx context.Context, sessionID string, seq int64) ([]store.Entry, error)
 	Compact(ctx context.Context, sessionID, turnID string, c store.Compaction) error
@@ -118,10 +120,12 @@ type Bounds struct {
 	AgentClose, KillGrace, InterruptGrace time.Duration
 }
 
-// Options are what Conversations need. Every field is required.
+// Options are what Conversations need. Every field is required but Budget.
 type Options struct {
 	Table *session.Table
 	Cache *agent.Cache
+	// Budget counts what turns spend; nil: nothing does.
+	Budget *budget.Ledger
 	// Agent is the part of an agent's configuration that all sessions share, Roster what differs.
 	Agent     agent.Config
 	Roster    *agent.Roster

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gatewaytui/core/budget"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -24,6 +25,9 @@ func userError(err error) error {
 	}
 	if e := upstream(err); e != nil {
 		return e
+	}
+	if r, is := errors.AsType[*budget.Refusal](err); is {
+		return overBudget(r, time.Now())
 	}
 	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed", Hint: "try again; " + operatorHint}
 }

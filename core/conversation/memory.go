@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/budget"
 	"gatewaytui/core/model"
 	"gatewaytui/core/store"
 	"gatewaytui/core/window"
@@ -73,12 +74,12 @@ func (m *memory) Compact(ctx context.Context, turn string, c agent.Compaction) e
 	return m.Write(ctx, func(ctx context.Context) error { return m.store.Compact(ctx, m.session, turn, row) })
 }
 
-func (m *memory) Append(ctx context.Context, turn string, messages []model.Message) error {
+func (m *memory) Append(ctx context.Context, turn string, messages []model.Message, c *budget.Charge) error {
 	rows := stored(messages)
 	// An interrupt during the commit would leave it unknown whether the step was written, and it might be written twice.
 	ctx, cancel := m.store.Patient(ctx)
 	defer cancel()
-	return m.Write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows, nil) })
+	return m.Write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows, c) })
 }
 
 // Write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.

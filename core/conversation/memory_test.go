@@ -44,7 +44,7 @@ func TestWhatCouldNotBeWrittenIsWrittenLaterInItsOrder(t *testing.T) {
 	m := &memory{store: d, session: "S"}
 	ctx := t.Context()
 	for _, text := range []string{"one", "two"} {
-		if err := m.Append(ctx, "T", say(text)); !errors.Is(err, full) {
+		if err := m.Append(ctx, "T", say(text), nil); !errors.Is(err, full) {
 			t.Fatalf("a failed append answers %v", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/budget"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/media"
@@ -43,6 +44,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 
 	r := &turnRunner{c: c, turn: t}
 	defer func() { r.show.End() }()
+	defer r.closeSpending()
 	err := r.run(t.Context())
 	if cause := c.o.Table.Now(t).Interrupt; err != nil && cause != nil {
 		err = cause
@@ -108,7 +110,7 @@ func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, name s
 // ended already.
 func (c *Conversations) endOf(t *session.Turn, end store.Turn, left session.End, last []store.Message) write {
 	if session.IsRequest(t.Session.Key) {
-		return func(ctx context.Context) error { return c.store.ForgetSessions(ctx, t.Session.ID) }
+		return func(ctx context.Context) error { return c.store.EndRequest(ctx, t.Session.ID, end.Charge) }
 	}
 	now := time.Now()
 	s := row(t.Session)
@@ -136,6 +138,8 @@ type turnRunner struct {
 	c     *Conversations
 	turn  *session.Turn
 	agent *agent.Agent
+	// spending is what the turn may spend; nil until that is known.
+	spending *budget.Turn
 	// begun says that the store knows of the turn.
 	begun bool
 	// replied says that the store has the reply to the chat: it was written with the turn's end.
@@ -168,7 +172,8 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		c.o.Table.Show(t, r.show)
 	}
 	d := c.definition(t)
-	sees := c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision()
+	models := c.o.Roster.Models(d, c.choice(t.Session.Key))
+	sees := models.Vision()
 	text, images := r.files(ctx, sees)
 	own, input := opening(t.Message, text)
 	input.Images = append(input.Images, images...)
@@ -183,6 +188,10 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
 	}
+	if err := r.spend(ctx, d, models, text, input); err != nil {
+		return err
+	}
+	begin.Charge = r.spending.Charge()
 	c.o.Table.Progress(t, "saving the message")
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
@@ -209,7 +218,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Spending: r.spending, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
@@ -307,7 +316,7 @@ func (r *turnRunner) discardResult() {
 	}
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	end := c.endOf(t, store.Turn{State: store.TurnInterrupted, Reason: "released"}, session.End{}, nil)
+	end := c.endOf(t, store.Turn{State: store.TurnInterrupted, Reason: "released", Charge: r.spending.Last()}, session.End{}, nil)
 	if err := end(ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	}
@@ -348,7 +357,8 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 		return "", err
 	}
 	end := store.Turn{
-		State: r.state, Message: inboxID(t.Message), Also: inboxIDs(c.o.Table.Others(t)), Reply: replyTo(t, r.result.Text, err),
+		Charge: r.spending.Last(),
+		State:  r.state, Message: inboxID(t.Message), Also: inboxIDs(c.o.Table.Others(t)), Reply: replyTo(t, r.result.Text, err),
 	}
 	if err != nil {
 		end.Reason = clean(err)

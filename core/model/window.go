@@ -30,6 +30,11 @@ type Limited interface {
 	MaxOutput() int
 }
 
+// Pricer is a Provider that may know prices. Price gives usage its cost, unless it has one or the prices are not known.
+type Pricer interface {
+	Price(u Usage) Usage
+}
+
 // contextWindow is the window of one endpoint's model: that of the config, or a smaller one that the endpoint told.
 type contextWindow struct {
 	configured int
@@ -135,6 +140,9 @@ func (c *chain) Discover(ctx context.Context) {
 		d.Discover(ctx)
 	}
 }
+
+// Price implements Pricer with the prices of the first model.
+func (c *chain) Price(u Usage) Usage { return c.links[0].price(u) }
 
 // MaxOutput implements Limited for the first model.
 func (c *chain) MaxOutput() int {

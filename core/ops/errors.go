@@ -32,6 +32,7 @@ const (
 const (
 	CodeTooLong          Code = "context_length_exceeded"  // the conversation does not fit the model
 	CodeRateLimited      Code = "rate_limit_exceeded"      // the endpoint answered 429
+	CodeBudget           Code = "budget_exceeded"          // a budget of the gateway is used up; the message names it
 	CodeQuota            Code = "insufficient_quota"       // the endpoint's account is used up
 	CodeUpstream         Code = "upstream_error"           // the endpoint failed, or could not be reached
 	CodeUpstreamTimeout  Code = "upstream_timeout"         // no whole answer within the model's timeout
@@ -48,7 +49,7 @@ var httpStatus = map[Code]int{
 	CodeInvalid: 400, CodeForbidden: 403, CodeToolCaller: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429, CodeLimit: 429,
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
-	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
+	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeBudget: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
 	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502, CodeUpstreamRedirected: 502, CodeUpstreamNotAModel: 502,
 }
 

@@ -42,7 +42,8 @@ type Turn struct {
 	Reply   *Outbox
 	// Also are further inbox rows that the turn works on: they begin with it, and its answer is theirs.
 	Also []string
-	// Charge is what is written to the counters of budgets with the turn's begin or end; nil: nothing is.
+	// Charge is what is written to the counters of budgets with the turn's begin or end; nil: nothing is, and what the turn has reserved
+	// stays reserved.
 	Charge *Charge
 }
 
@@ -172,8 +173,8 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 			return fmt.Errorf("a turn cannot end as %s", turn.State)
 		}
 		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?, tokens_cached = ?, tokens_unpriced = ?, cost = ?,
-			reserved = NULL, charged = max(charged, ?) WHERE id = ? AND session_id = ? AND state = 'running'`,
-			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.TokensCached, turn.Unpriced, money{&turn.Cost, &turn.Priced}, turn.Charge.number(), turn.ID, v.ID)
+			reserved = iif(?, NULL, reserved), charged = max(charged, ?) WHERE id = ? AND session_id = ? AND state = 'running'`,
+			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.TokensCached, turn.Unpriced, money{&turn.Cost, &turn.Priced}, turn.Charge != nil, turn.Charge.number(), turn.ID, v.ID)
 		if err != nil {
 			return err
 		}
