@@ -64,11 +64,11 @@ func TestWhatCouldNotBeWrittenIsWrittenLaterInItsOrder(t *testing.T) {
 func TestAStaleTurnWritesNothingNowOrLater(t *testing.T) {
 	d := &disk{err: store.ErrStaleTurn}
 	m := &memory{store: d, session: "S"}
-	if err := m.Append(t.Context(), "T", say("late")); !errors.Is(err, agent.ErrStale) || m.Unsaved() {
+	if err := m.Append(t.Context(), "T", say("late"), nil); !errors.Is(err, agent.ErrStale) || m.Unsaved() {
 		t.Errorf("a stale append answers %v, unsaved %v", err, m.Unsaved())
 	}
 	d.err = errors.New("disk full")
-	_ = m.Append(t.Context(), "T", say("kept"))
+	_ = m.Append(t.Context(), "T", say("kept"), nil)
 	d.err = store.ErrStaleTurn
 	if err := m.Flush(t.Context()); err != nil || m.Unsaved() {
 		t.Errorf("the flush of what has become stale answers %v, unsaved %v", err, m.Unsaved())
