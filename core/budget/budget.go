@@ -111,6 +111,7 @@ type Store interface {
 	UsageBy(ctx context.Context, by, since string, limit int) ([]store.UsageGroup, error)
 	PutRaise(ctx context.Context, r store.Raise) error
 	Raises(ctx context.Context, at time.Time) ([]store.Raise, error)
+	BudgetNotices(ctx context.Context, since time.Time, limit int) ([]store.Notice, error)
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
 }
@@ -141,6 +142,8 @@ type Ledger struct {
 	rates    map[string]store.Rate
 	likely   map[string]float64
 	overhead map[string]int64
+	// recent is what was said of late, oldest first.
+	recent []store.Notice
 }
 
 // New returns a Ledger. It does no I/O.
@@ -168,13 +171,18 @@ func (l *Ledger) Open(ctx context.Context, s Store) error {
 	if err != nil {
 		return err
 	}
+	said, err := s.BudgetNotices(ctx, now.Add(-recentFor), recentMax)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(said)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.raises = raises
+	l.raises, l.recent = raises, said
 	for _, r := range rates {
 		l.rates[r.Model] = r
 	}
-	return nil
+	l.mu.Unlock()
+	return l.load3(ctx)
 }
 
 // Names are the names of the budgets, sorted.

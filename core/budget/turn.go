@@ -119,12 +119,23 @@ func (t *Turn) Plan(ctx context.Context, c Call) {
 	defer t.l.mu.Unlock()
 	if c.Fresh {
 		t.planned = c.In
-		c.In += t.l.overhead[t.who.Agent]
+		c.In += t.l.first(t.who.Agent)
 	}
 	t.drop()
 	if r := t.estimate(c, windows); t.refused(r, time.Now()) == nil {
 		t.take(r)
 	}
+}
+
+// unknownOverhead is the overhead of an agent that has made no call in this life, in tokens: about a long prompt with many tools.
+const unknownOverhead = 6144
+
+// first is how many tokens the first call of a conversation has that are not of the conversation. The caller holds mu.
+func (l *Ledger) first(agent string) int64 {
+	if n, known := l.overhead[agent]; known {
+		return n
+	}
+	return unknownOverhead
 }
 
 // slack is how much larger than planned a request may be that keeps its reservation: a quarter, and these tokens.
@@ -176,7 +187,7 @@ func (t *Turn) admit(c Call, windows []*window) (kept bool, refusal *Refusal) {
 	r := t.estimate(c, windows)
 	if refusal := t.refused(r, now); refusal != nil {
 		if refusal.First {
-			t.notices = append(t.notices, refusal.row(now))
+			t.note(refusal.Notice, now)
 		}
 		return false, refusal
 	}
@@ -339,10 +350,17 @@ func (t *Turn) settle(u store.Usage) (said []Notice) {
 		w.spent = min(w.spent+n, int64(most))
 		if notice, due := t.l.warning(w, now, t.who); due {
 			said = append(said, notice)
-			t.notices = append(t.notices, notice.row(now))
+			t.note(notice, now)
 		}
 	}
 	return said
+}
+
+// note keeps what is said. The caller holds mu.
+func (t *Turn) note(n Notice, now time.Time) {
+	row := n.row(now)
+	t.notices = append(t.notices, row)
+	t.l.remember(row)
 }
 
 // Charge is what the turn's next write must write as well; nil: nothing.

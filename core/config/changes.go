@@ -81,6 +81,12 @@ var changes = []Change{
 	},
 	{Name: "tools_enabled", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "files", "send_file"]`, Schema: 17},
 	{
+		Name: "budget", Key: "agent.budget", Schema: 22,
+		What: "model calls are refused once a turn cost 1.0, a day 10.0 or a month 100.0 in budget.currency, or a day had 3,000,000 tokens of models without a " +
+			"price (before, there was no limit); set the limits in [budgets.default], 0 for none, or ignore this",
+		When: func(c Config) bool { return c.Budgets[DefaultName] == nil },
+	},
+	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
 			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +

@@ -24,6 +24,8 @@ func (r *turnRunner) spend(ctx context.Context, d *agent.Definition, models mode
 	if !session.IsRequest(t.Session.Key) { // the conversation of a request ends with it
 		who.Session = t.Session.ID
 	}
+	ctx, cancel := c.store.Patient(ctx) // an interrupted turn is saved as well
+	defer cancel()
 	if r.spending, err = c.o.Budget.Begin(ctx, who); err != nil {
 		return fmt.Errorf("read what budget %s has left: %w", d.Budget, err)
 	}

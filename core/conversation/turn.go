@@ -183,15 +183,10 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if !c.o.Table.Owns(t) { // it was released while its files were fetched
 		return context.Cause(ctx)
 	}
-	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined)}
-	begun := t.Session
-	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
-		begun.Title = firstWords(t.Message.Text)
-	}
 	if err := r.spend(ctx, d, models, text, input); err != nil {
 		return err
 	}
-	begin.Charge = r.spending.Charge()
+	begun, begin := r.beginning()
 	c.o.Table.Progress(t, "saving the message")
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
@@ -237,6 +232,16 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	r.show.Settle()
 	return err
+}
+
+// beginning is the session and the turn as the store keeps them from the turn's begin on.
+func (r *turnRunner) beginning() (session.Session, store.Turn) {
+	t := r.turn
+	begun := t.Session
+	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
+		begun.Title = firstWords(t.Message.Text)
+	}
+	return begun, store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: r.c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined), Charge: r.spending.Charge()}
 }
 
 // errNoVision refuses a message with pictures before anything of it is saved.

@@ -39,6 +39,7 @@ func New(o Options) (*Gateway, error) {
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
 	slots := model.NewSlots(o.Config.Limits.ModelCalls)
 	reached := bounds{}
+	g.budget = g.newBudget()
 	g.buildLeaves(slots, reached)
 	trees := reap.New(g.procs, o.Config.Process.KillGrace.Duration)
 	g.buildConversations(slots, trees, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
@@ -48,7 +49,7 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, Inbox: []operator.InboxSource{g.budget}, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
@@ -117,7 +118,7 @@ func summariser(o Options) model.Provider {
 func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reached bounds, policy session.Policy) {
 	o, cfg := g.opts, g.opts.Config
 	g.conversations = conversation.New(conversation.Options{
-		Table: g.table, Cache: g.cache,
+		Table: g.table, Cache: g.cache, Budget: g.budget,
 		Agent: agent.Config{
 			Slots: slots, Processes: trees,
 			Summariser: summariser(o),
@@ -181,7 +182,7 @@ func (g *Gateway) roster() *agent.Roster {
 	var definitions []agent.Definition
 	for _, name := range config.Names(all) {
 		d := all[name]
-		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d)), Skills: d.Skills})
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d)), Skills: d.Skills, Budget: d.Budget})
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {

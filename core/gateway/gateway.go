@@ -24,6 +24,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
+	"gatewaytui/core/budget"
 	"gatewaytui/core/config"
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
@@ -70,6 +71,7 @@ type Gateway struct {
 	outbox        *delivery.Outbox
 	search        *search.Index
 	notices       *notices.Notices
+	budget        *budget.Ledger
 }
 
 // watchers are the goroutines that watch a running gateway. They end with ctx.
@@ -211,6 +213,9 @@ func (g *Gateway) open(ctx context.Context) error {
 		return err
 	}
 	if err := g.recovery.Begin(ctx); err != nil {
+		return err
+	}
+	if err := g.budget.Open(ctx, g.recovery.Store()); err != nil {
 		return err
 	}
 	if err := g.procs.Open(ctx); err != nil {

@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
+	"gatewaytui/core/budget"
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
@@ -98,6 +99,8 @@ type Options struct {
 	// Media is the files of chats; nil: there are none.
 	Media *media.Media
 
+	// Budget counts what model calls cost.
+	Budget *budget.Ledger
 	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
 	Inbox []InboxSource
 	Rules RuleBook

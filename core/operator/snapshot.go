@@ -50,6 +50,7 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	st.Counts.Inbox = op.inboxCount()
 	st.Counts.Processes = op.o.Processes.Count()
 	st.Limits = op.o.Limits.Rows()
+	st.Budgets = op.o.Budget.Today()
 	st.Warnings = append(st.Warnings, op.o.Limits.Warnings(now)...)
 	st.Warnings = append(st.Warnings, op.o.Adapters.Warnings()...)
 	for _, a := range op.o.Adapters.Rows() {

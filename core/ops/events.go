@@ -35,11 +35,14 @@ const (
 	EventApprovalAnswered EventType = "approval.answered"
 	// EventApprovalExpired says that a request ended without an answer: it expired, or was withdrawn.
 	EventApprovalExpired EventType = "approval.expired"
-	EventRequest         EventType = "request"
-	EventShutdownPhase   EventType = "shutdown.phase"
-	EventShutdownItem    EventType = "shutdown.item"
-	EventShutdownEnded   EventType = "shutdown.ended"
-	EventWarning         EventType = "warning"
+	// EventBudgetWarned says that a part of a budget is used, EventBudgetRefused that a call was not allowed; the subject is its session.
+	EventBudgetWarned  EventType = "budget.warned"
+	EventBudgetRefused EventType = "budget.refused"
+	EventRequest       EventType = "request"
+	EventShutdownPhase EventType = "shutdown.phase"
+	EventShutdownItem  EventType = "shutdown.item"
+	EventShutdownEnded EventType = "shutdown.ended"
+	EventWarning       EventType = "warning"
 	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
 	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
@@ -125,6 +128,17 @@ type ApprovalChange struct {
 	Turn  string     `json:"turn,omitempty"`
 }
 
+// BudgetChange is the payload of the events of a budget. Limit and Used are money, or tokens if Window is tokens.
+type BudgetChange struct {
+	Budget   string  `json:"budget"`
+	Limit    float64 `json:"limit"`
+	Percent  int     `json:"percent"`
+	RenewsAt Time    `json:"renews_at"`
+	Turn     string  `json:"turn"`
+	Used     float64 `json:"used"`
+	Window   string  `json:"window"`
+}
+
 // RequestChange is the payload of EventRequest.
 type RequestChange struct {
 	By    string       `json:"by"`
@@ -177,6 +191,7 @@ func (AdapterChange) payload()   {}
 func (ProcessChange) payload()   {}
 func (OperatorKill) payload()    {}
 func (ApprovalChange) payload()  {}
+func (BudgetChange) payload()    {}
 func (RequestChange) payload()   {}
 func (PhaseChange) payload()     {}
 func (ItemChange) payload()      {}

@@ -18,6 +18,8 @@ const (
 	InboxStop     InboxKind = "stop"
 	InboxQuestion InboxKind = "question"
 	InboxPairing  InboxKind = "pairing"
+	// InboxBudget says that a part of a budget is used. It waits for no answer.
+	InboxBudget InboxKind = "budget"
 )
 
 // InboxState is what became of a request of the inbox.
@@ -33,6 +35,7 @@ const (
 	InboxExpired   InboxState = "expired"
 	InboxWithdrawn InboxState = "withdrawn"
 	InboxRefused   InboxState = "refused"
+	InboxNoted     InboxState = "noted" // it asks for nothing
 )
 
 // Scope is how far an approval reaches.

@@ -36,6 +36,10 @@ func TestTheJSONOfAPayloadIsAsPromised(t *testing.T) {
 			ApprovalChange{By: "maria", ID: "7K3M9Q", Kind: InboxStop, Scope: ScopeOnce, State: InboxAllowed, Turn: "t"},
 			`{"by":"maria","id":"7K3M9Q","kind":"stop","scope":"once","state":"allowed","turn":"t"}`, read[ApprovalChange],
 		},
+		{
+			BudgetChange{Budget: "default", Limit: 10, Percent: 80, Turn: "t", Used: 8.5, Window: "day"},
+			`{"budget":"default","limit":10,"percent":80,"renews_at":null,"turn":"t","used":8.5,"window":"day"}`, read[BudgetChange],
+		},
 		{RequestChange{State: RequestDone, Verb: VerbKill}, `{"by":"","state":"done","verb":"process.kill"}`, read[RequestChange]},
 		{PhaseChange{Blockers: []string{"turn:a"}, Phase: phase}, `{"blockers":["turn:a"],"phase":` + part(phase) + `}`, read[PhaseChange]},
 		{ItemChange{Item: item, Phase: "drain"}, `{"item":` + part(item) + `,"phase":"drain"}`, read[ItemChange]},

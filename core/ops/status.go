@@ -41,6 +41,8 @@ type Status struct {
 	Drain *DrainState `json:"drain,omitempty"`
 	// Limits are the bounds of [limits], each with what is in use.
 	Limits []Limit `json:"limits"`
+	// Budgets are what each budget has used today.
+	Budgets []BudgetToday `json:"budgets,omitempty"`
 	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a separate home.
 	Demo *Demo `json:"demo,omitempty"`
 }

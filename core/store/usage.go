@@ -56,7 +56,7 @@ func (n *Notice) fields() []any {
 
 const noticeColumns = `budget, window, period, percent, at, text`
 
-var putNotice = insertion("INSERT INTO budget_notices", noticeColumns, "ON CONFLICT DO NOTHING")
+var putNotice = insertion("INSERT INTO budget_notices", noticeColumns, "ON CONFLICT (budget, window, period, percent) DO UPDATE SET at = excluded.at, text = excluded.text")
 
 // Charge is what the calls of a turn used since the charge before. It is written together with what the turn writes anyway.
 type Charge struct {

@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"time"
+
+	"gatewaytui/core/budget"
+	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
+)
+
+// newBudget is the budgets of the config. What they say goes to the log, to operators, and to the chat whose conversation or person
+// it is about.
+func (g *Gateway) newBudget() *budget.Ledger {
+	cfg := g.opts.Config
+	limits := map[string]budget.Limits{}
+	for name, b := range cfg.BudgetsByName() {
+		limits[name] = budget.Limits{
+			Turn: budget.Of(b.PerTurn), Session: budget.Of(b.PerSession), Person: budget.Of(b.PerPerson), JobRun: budget.Of(b.PerJobRun),
+			Day: budget.Of(b.PerDay), Month: budget.Of(b.PerMonth), TokensPerDay: int64(b.TokensPerDay),
+		}
+	}
+	return budget.New(budget.Options{Limits: limits, Currency: cfg.Budget.Currency, Zone: budgetZone(cfg), Said: g.budgetSaid, Log: g.opts.Log})
+}
+
+// budgetZone is where days and months of budgets begin. The config was validated.
+func budgetZone(cfg config.Config) *time.Location {
+	zone, err := time.LoadLocation(cfg.Budget.Zone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// budgetSaid passes on what is said about a budget. It does not wait.
+func (g *Gateway) budgetSaid(n budget.Notice) {
+	event, used, limit := ops.EventBudgetWarned, budget.Money(n.Used).Float(), budget.Money(n.Limit).Float()
+	if n.Kind == budget.KindTokens {
+		used, limit = float64(n.Used), float64(n.Limit)
+	}
+	if n.Percent >= 100 {
+		event = ops.EventBudgetRefused
+	}
+	change := ops.BudgetChange{Budget: n.Budget, Limit: limit, Percent: n.Percent, Turn: n.Who.Turn, Used: used, Window: string(n.Kind)}
+	if !n.Renews.IsZero() {
+		change.RenewsAt = ops.At(n.Renews)
+	}
+	g.opts.Log.Warn(n.Text, "event", string(event), "session", n.Who.Key, "turn", n.Who.Turn, "budget", n.Budget, "window", string(n.Kind), "percent", n.Percent)
+	g.events.Emit(event, n.Who.Key, n.Text, change)
+	if n.Percent < 100 && (n.Kind == budget.KindSession || n.Kind == budget.KindPerson) { // a refusal is the answer of its turn
+		g.outbox.Notice(n.Who.Key, n.Who.Target, n.Text)
+	}
+}
