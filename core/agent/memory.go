@@ -49,8 +49,10 @@ type Past struct {
 // volatile is the memory of an agent that is never resumed: a child's transcript ends with it.
 type volatile struct{}
 
-func (volatile) Load(context.Context, bool) (Past, error)          { return Past{}, nil }
+func (volatile) Load(context.Context, bool) (Past, error) { return Past{}, nil }
+
 func (volatile) Compact(context.Context, string, Compaction) error { return nil }
+
 func (volatile) Append(context.Context, string, []model.Message, *budget.Charge) error { return nil }
 
 func (volatile) Write(ctx context.Context, w func(context.Context) error) error {
