@@ -68,8 +68,8 @@ type Options struct {
 	Defined []Settings
 	// Env are the variables that commands of an agent see beyond those of the image, as NAME=value; nil: there are none.
 	Env func(agent string) []string
-	// Settled is called after a container was removed in the background. It must not block, and may be nil.
-	Settled func()
+	// Settled is called after containers were removed in the background, on the goroutine that removes them. It may be nil.
+	Settled func(ctx context.Context)
 	// Log is required.
 	Log *slog.Logger
 }

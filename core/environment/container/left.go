@@ -42,6 +42,9 @@ func (e *Engine) removeLeft(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		progress := e.round(ctx)
+		if progress && e.opts.Settled != nil {
+			e.opts.Settled(ctx)
+		}
 		e.mu.Lock()
 		over := len(e.left()) == 0
 		if over {
@@ -92,9 +95,6 @@ func (e *Engine) round(ctx context.Context) (progress bool) {
 		if err == nil {
 			progress = true
 			e.log.Info("container removed", "container", c.name, "session", c.owner.Session)
-			if e.opts.Settled != nil {
-				e.opts.Settled()
-			}
 			continue
 		}
 		if ctx.Err() != nil {

@@ -1,0 +1,43 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gatewaytui/core/ops"
+)
+
+// leaver is a driver that knows of environments that no session holds.
+type leaver struct {
+	*fake
+	left []ops.Environment
+}
+
+func (l leaver) Left() []ops.Environment { return l.left }
+
+// TR6: a close that failed is listed, also after its driver has removed what it left, until the set is settled.
+func TestTR6_WhatADriverRemovesLaterIsListedNoMore(t *testing.T) {
+	f := &fake{kind: KindContainer, stays: errors.New("the daemon hangs")}
+	s := newSet(t, Options{
+		Drivers: []Driver{leaver{f, []ops.Environment{{ID: "of an earlier life"}}}}, Definitions: map[string]Definition{"box": {Kind: KindContainer}},
+		Agents: map[string]string{"default": "box"},
+	})
+	if _, _, err := s.Command(t.Context(), Request{Session: "s", Agent: "default"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(t.Context(), "s"); err == nil {
+		t.Fatal("a close that failed says nothing")
+	}
+	s.Settle(t.Context())
+	if rows := s.Rows(); len(rows) != 1 || rows[0].State != ops.EnvironmentCloseFailed {
+		t.Errorf("while the daemon hangs the rows are %+v", rows)
+	}
+	f.mu.Lock()
+	f.stays = nil
+	f.mu.Unlock()
+	s.Settle(context.Background())
+	if rows, left := s.Rows(), s.Left(); len(rows) > 0 || len(left) != 1 {
+		t.Errorf("in the end the rows are %+v, and left are %+v", rows, left)
+	}
+}
