@@ -159,7 +159,10 @@ func (h *Home) Search() string { return filepath.Join(h.dir, searchFile) }
 func (h *Home) APIKey() string { return filepath.Join(h.dir, keyFile) }
 
 // Log is the path of the current log file.
-func (h *Home) Log() string { return filepath.Join(h.dir, logsDir, logFile) }
+func (h *Home) Log() string { return LogOf(h.dir) }
+
+// LogOf is the path of the current log file of the home dir.
+func LogOf(dir string) string { return filepath.Join(dir, logsDir, logFile) }
 
 // Dumps is the folder of goroutine dumps and shutdown reports.
 func (h *Home) Dumps() string { return filepath.Join(h.dir, dumpsDir) }

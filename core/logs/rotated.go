@@ -226,11 +226,9 @@ func (r *rotated) prune(folder int) {
 	if err != nil {
 		return
 	}
-	stem, ext := r.stem()
 	var old []string
 	for _, e := range entries {
-		at, is := strings.CutPrefix(e.Name(), stem)
-		if _, err := time.Parse(backupTime, at[:min(len(at), len(backupTime))]); is && err == nil && strings.HasSuffix(at, ext) && !e.IsDir() {
+		if r.isRotated(e) {
 			old = append(old, e.Name())
 		}
 	}
@@ -238,4 +236,12 @@ func (r *rotated) prune(folder int) {
 	for _, name := range old[:max(len(old)-r.keep, 0)] {
 		_ = unix.Unlinkat(folder, name, 0)
 	}
+}
+
+// isRotated reports whether a file of the folder is a rotated one.
+func (r *rotated) isRotated(e fs.DirEntry) bool {
+	stem, ext := r.stem()
+	at, is := strings.CutPrefix(e.Name(), stem)
+	_, err := time.Parse(backupTime, at[:min(len(at), len(backupTime))])
+	return is && err == nil && strings.HasSuffix(at, ext) && !e.IsDir()
 }
