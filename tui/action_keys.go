@@ -93,6 +93,7 @@ func actionBindings() []binding {
 		{action: "deny", help: "refuse what a request of the inbox asks for: deny ID [REASON]", verb: ops.VerbDeny, disabledReason: needsNoStop},
 		{action: "answer", help: "answer a question of the inbox: answer ID TEXT", verb: ops.VerbAnswer, disabledReason: needsNoStop},
 		{action: "remove-rule", help: "remove a rule that an approval made: remove-rule ID", verb: ops.VerbRemoveRule, disabledReason: needsNoStop},
+		{action: "raise-budget", help: "lift a budget for a time: raise-budget NAME N [UNTIL]", verb: ops.VerbRaise, disabledReason: needsNoStop},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
 	}
 }
@@ -144,7 +145,7 @@ func aim(v ops.Verb, f keyContext) ops.Command {
 		cmd.Target = processKey(*f.process)
 	case spec.Target == ops.TargetAdapter:
 		cmd.Target = f.adapter.Name
-	case spec.Target == ops.TargetPerson, spec.Target == ops.TargetInbox, spec.Target == ops.TargetRule:
+	case spec.Target == ops.TargetPerson, spec.Target == ops.TargetInbox, spec.Target == ops.TargetRule, spec.Target == ops.TargetBudget:
 		cmd.Target = f.named
 	case spec.OfLife:
 		cmd.Expect = f.gateway
@@ -179,6 +180,8 @@ func missing(spec ops.VerbSpec, f keyContext) string {
 		return "no adapter is selected"
 	case spec.Target == ops.TargetPerson && f.named == "":
 		return "name the person: " + spec.Name + " telegram:4711"
+	case spec.Target == ops.TargetBudget && f.named == "":
+		return "name the budget: " + spec.ConsoleName() + " default 5"
 	case (spec.Target == ops.TargetInbox || spec.Target == ops.TargetRule) && f.named == "":
 		return "name it by its id: " + spec.ConsoleName() + " ID"
 	case spec.OfStop() && f.stop == nil:

@@ -210,6 +210,14 @@ func (g *gateway) Inbox(context.Context, ops.Query) (ops.Page[ops.InboxItem], er
 	return ops.Page[ops.InboxItem]{}, nil
 }
 
+func (g *gateway) Usage(context.Context, ops.UsageQuery) (ops.Page[ops.Usage], error) {
+	return ops.Page[ops.Usage]{}, nil
+}
+
+func (g *gateway) Budgets(context.Context) (ops.Page[ops.Budget], error) {
+	return ops.Page[ops.Budget]{}, nil
+}
+
 func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) {
 	return ops.Page[ops.Rule]{}, nil
 }

@@ -238,7 +238,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 	f, snap, text := m.keyContext(true), m.snapshot(), ""
 	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
 	spec, _ := b.verb.Spec()
-	if takesText(b.verb) || spec.Target == ops.TargetInbox {
+	if takesText(b.verb) || spec.Target == ops.TargetInbox || spec.Target == ops.TargetBudget {
 		arg, text, _ = strings.Cut(arg, " ")
 	}
 	switch spec.Target {
@@ -248,7 +248,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		f.process = find(snap.Processes, arg, processKey)
 	case ops.TargetAdapter:
 		f.adapter = find(snap.Adapters, arg, adapterKey)
-	case ops.TargetPerson, ops.TargetInbox, ops.TargetRule:
+	case ops.TargetPerson, ops.TargetInbox, ops.TargetRule, ops.TargetBudget:
 		f.named = arg
 	}
 	if why := b.works(f); why != "" {
@@ -271,7 +271,7 @@ func (b *binding) read(cmd *ops.Command, arg, text string) (wrong string) {
 		if cmd.Text = text; text == "" {
 			return b.action + " needs a text: " + b.action + " " + arg + " TEXT"
 		}
-	case spec.Target == ops.TargetInbox:
+	case spec.Target == ops.TargetInbox, spec.Target == ops.TargetBudget:
 		if err := spec.ReadRest(cmd, text); err != nil {
 			return err.Error()
 		}

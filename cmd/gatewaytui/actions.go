@@ -40,6 +40,7 @@ var actions = map[ops.Verb]action{
 		return nil
 	}},
 	ops.VerbApprove: {flags: scopeFlags},
+	ops.VerbRaise:   {flags: raiseFlags, read: readRaise},
 	ops.VerbAnswer: {read: func(_ *program, r *request, args []string) error {
 		r.Target, r.Text = args[0], args[1]
 		return nil
@@ -67,7 +68,7 @@ func actionVerbs(p *program) []*cobra.Command {
 	var top []*cobra.Command
 	holders := map[string]*cobra.Command{}
 	for _, spec := range ops.Verbs {
-		if spec.Verb == ops.VerbRemoveRule { // below the list of rules
+		if spec.Verb == ops.VerbRemoveRule || spec.Verb == ops.VerbRaise { // below the lists of rules and of budgets
 			continue
 		}
 		c := actions[spec.Verb].command(p, spec)

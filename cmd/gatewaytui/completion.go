@@ -30,13 +30,15 @@ type source func(ctx context.Context, g *control.Client, c *cobra.Command) []cob
 // sources answers for the placeholders of arguments and flags. A placeholder that is not here is completed with nothing,
 // never with file names.
 var sources = map[string]source{
-	"KEY":   sessionKeys,
-	"PID":   processIDs,
-	"NAME":  adapterNames,
-	"PHASE": phaseNames,
-	"ITEM":  itemNames,
-	"ID":    namedIDs,
-	"RULE":  ruleIDs,
+	"KEY":    sessionKeys,
+	"PID":    processIDs,
+	"NAME":   adapterNames,
+	"PHASE":  phaseNames,
+	"ITEM":   itemNames,
+	"ID":     namedIDs,
+	"RULE":   ruleIDs,
+	"BUDGET": budgetNames,
+	"GROUP":  func(context.Context, *control.Client, *cobra.Command) []cobra.Completion { return ops.UsageGroups },
 }
 
 // completeAll gives every verb of the tree below c, and every flag, its completion: by the placeholder in the usage of

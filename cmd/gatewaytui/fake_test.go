@@ -37,6 +37,8 @@ type fake struct {
 	// waits holds what a long poll answers; nil answers what do did.
 	wait func(context.Context) (ops.Request, error)
 	last ops.Request
+	// usage is what was asked of what was used.
+	usage []ops.UsageQuery
 	// inbox is what waits for a person; nil is inboxRow.
 	inbox []ops.InboxItem
 }
@@ -159,6 +161,27 @@ func (f *fake) ask(rows ...ops.InboxItem) {
 	f.inbox = rows
 	f.mu.Unlock()
 	f.emit(ops.EventApprovalAsked, "cli:local", "a request waits", nil)
+}
+
+var (
+	spentToday = 8.5
+	usageRow   = ops.Usage{Group: "telegram:4711" + hostile, Calls: 3, TokensIn: 12000, TokensOut: 80, Cached: 1000, Unpriced: 7, Cost: &spentToday, Currency: "EUR", Estimated: true}
+	budgetRow  = ops.Budget{
+		Name: "default", Currency: "EUR", Zone: "UTC",
+		Windows: []ops.BudgetWindow{{Window: "turn", Limit: 1}, {Window: "session"}, {Window: "day", Limit: 10, Spent: &spentToday, Reserved: &spentToday, RenewsAt: anHourAgo}},
+		Raises:  []ops.BudgetRaise{{Money: 5, Until: anHourAgo, By: "uid 0" + hostile}},
+	}
+)
+
+func (f *fake) Usage(_ context.Context, q ops.UsageQuery) (ops.Page[ops.Usage], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.usage = append(f.usage, q)
+	return ops.Page[ops.Usage]{Items: []ops.Usage{usageRow}}, nil
+}
+
+func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
+	return ops.Page[ops.Budget]{Items: []ops.Budget{budgetRow}}, nil
 }
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {

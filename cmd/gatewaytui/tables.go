@@ -132,6 +132,8 @@ func listVerbs(p *program) []*cobra.Command {
 			ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
 		}.verb(p),
 		inboxVerb(p),
+		usageVerb(p),
+		budgetsVerb(p),
 	}
 }
 

@@ -132,6 +132,14 @@ func (c *Client) Rules(ctx context.Context, q ops.Query) (ops.Page[ops.Rule], er
 	return get[ops.Page[ops.Rule]](ctx, c, "/v1/approvals/rules", rowValues(q))
 }
 
+func (c *Client) Usage(ctx context.Context, q ops.UsageQuery) (ops.Page[ops.Usage], error) {
+	return get[ops.Page[ops.Usage]](ctx, c, "/v1/usage", values(map[string]string{"by": q.By, "since": q.Since}))
+}
+
+func (c *Client) Budgets(ctx context.Context) (ops.Page[ops.Budget], error) {
+	return get[ops.Page[ops.Budget]](ctx, c, "/v1/budgets", nil)
+}
+
 func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
 	return get[ops.Plan](ctx, c, "/v1/plan", nil)
 }

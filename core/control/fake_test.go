@@ -115,6 +115,22 @@ func (f *fake) Inbox(_ context.Context, q ops.Query) (ops.Page[ops.InboxItem], e
 	}, ops.InboxItem{ID: "7K3M9R", Kind: ops.InboxPairing, State: ops.InboxDenied, By: "uid 0", AnsweredAt: testTime})
 }
 
+func (f *fake) Usage(_ context.Context, q ops.UsageQuery) (ops.Page[ops.Usage], error) {
+	cost := 0.0125
+	return ops.Page[ops.Usage]{Items: []ops.Usage{
+		{Group: "2026-11-22" + q.By, Calls: 3, TokensIn: 1200, TokensOut: 80, Cached: 1000, Cost: &cost, Currency: "EUR"},
+		{Group: "2026-11-21" + q.Since, Calls: 1, TokensIn: 400, Unpriced: 400, Currency: "EUR", Estimated: true},
+	}}, nil
+}
+
+func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
+	spent, reserved := 8.5, 0.25
+	return ops.Page[ops.Budget]{Items: []ops.Budget{{Name: "default", Currency: "EUR", Zone: "Europe/Vienna", Windows: []ops.BudgetWindow{
+		{Window: "turn", Limit: 1},
+		{Window: "day", Limit: 15, Spent: &spent, Reserved: &reserved, RenewsAt: testTime},
+	}, Raises: []ops.BudgetRaise{{Money: 5, Until: testTime, By: "uid 0", At: testTime}}}, {Name: "free"}}}, nil
+}
+
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
 }

@@ -51,6 +51,22 @@ func (s *Server) inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem
 	return page, err
 }
 
+// usage answers what was used.
+func (s *Server) usage(w http.ResponseWriter, r *http.Request, target string) {
+	one(s, func(ctx context.Context) (ops.Page[ops.Usage], error) {
+		q := r.URL.Query()
+		return s.opt.Console.Usage(ctx, ops.UsageQuery{By: q.Get("by"), Since: q.Get("since")})
+	}, func(p *ops.Page[ops.Usage]) { p.Items = filled(p.Items) }, "by", "since")(w, r, target)
+}
+
+// fillBudgets makes the lists of budgets fit for scripts.
+func fillBudgets(p *ops.Page[ops.Budget]) {
+	p.Items = filled(p.Items)
+	for i := range p.Items {
+		p.Items[i].Windows, p.Items[i].Raises = filled(p.Items[i].Windows), filled(p.Items[i].Raises)
+	}
+}
+
 // one answers with a single value. known are the query parameters that ask has read.
 func one[T any](s *Server, ask func(context.Context) (T, error), fill func(*T), known ...string) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {

@@ -59,6 +59,8 @@ func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
 		"accepted":  {"POST", "/v1/sessions/api:user:alice/reset", 202},
 		"inbox":     {"GET", "/v1/inbox", 200},
 		"rules":     {"GET", "/v1/approvals/rules", 200},
+		"usage":     {"GET", "/v1/usage?by=day&since=2026-11-01", 200},
+		"budgets":   {"GET", "/v1/budgets", 200},
 		"missing":   {"GET", "/v1/requests/none", 404},
 		"nowhere":   {"GET", "/v1/statsu", 404},
 		"method":    {"POST", "/v1/status", 405},

@@ -129,6 +129,7 @@ var verbs = map[ops.Verb]verb{
 	ops.VerbDeny:       {check: checkInbox, run: (*Operator).answerInbox},
 	ops.VerbAnswer:     {check: checkInbox, run: (*Operator).answerInbox},
 	ops.VerbRemoveRule: {run: (*Operator).removeRule},
+	ops.VerbRaise:      {check: checkRaise, run: (*Operator).raiseBudget},
 	ops.VerbDiagnose: {
 		run: func(op *Operator, ctx context.Context, _ ops.Command) (string, any, error) {
 			path, err := op.diagnose(ctx)

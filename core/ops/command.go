@@ -30,6 +30,10 @@ type Command struct {
 	Abort bool   `json:"abort,omitempty"`
 	// Scope is how far an approval reaches; empty is ScopeOnce.
 	Scope Scope `json:"scope,omitempty"`
+	// Amount is by how much a budget is raised: money such as 2.50, or tokens such as 500000tokens. Until is when that ends: a moment, a
+	// day, a time of day or a duration; empty is the end of the day.
+	Amount string `json:"amount,omitempty"`
+	Until  string `json:"until,omitempty"`
 	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
 	Phase string `json:"phase,omitempty"`
 	Item  string `json:"item,omitempty"`

@@ -33,6 +33,10 @@ type Console interface {
 	Inbox(ctx context.Context, q Query) (Page[InboxItem], error)
 	Rules(ctx context.Context, q Query) (Page[Rule], error)
 
+	// Usage is what model calls used, and Budgets what may be used.
+	Usage(ctx context.Context, q UsageQuery) (Page[Usage], error)
+	Budgets(ctx context.Context) (Page[Budget], error)
+
 	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
 	// stopped on this home answers Shutdown with CodeNotFound.
 	Plan(ctx context.Context) (Plan, error)

@@ -37,13 +37,15 @@ const (
 	VerbAnswer    Verb = "inbox.answer"
 	// VerbRemoveRule removes a rule that an approval made.
 	VerbRemoveRule Verb = "approvals.rules.remove"
+	// VerbRaise lifts a budget for a time (TR8).
+	VerbRaise Verb = "budgets.raise"
 )
 
 // TargetKind is a kind of thing that a verb acts on.
 type TargetKind string
 
 // The kinds. A session is named by its key, a process by its pid, an adapter by its name, and a person by platform
-// and id: telegram:4711. A request of the inbox and a rule have ids.
+// and id: telegram:4711. A request of the inbox and a rule have ids, and a budget has a name.
 const (
 	TargetSession TargetKind = "session"
 	TargetProcess TargetKind = "process"
@@ -51,6 +53,7 @@ const (
 	TargetPerson  TargetKind = "person"
 	TargetInbox   TargetKind = "inbox"
 	TargetRule    TargetKind = "rule"
+	TargetBudget  TargetKind = "budget"
 )
 
 // VerbSpec is all that the socket, the command line, the consoles, completion and the documentation need to know of a verb. They are
@@ -214,6 +217,11 @@ var Verbs = []VerbSpec{
 		Examples: "gatewaytui approvals rules remove 9F2C",
 	},
 	{
+		Verb: VerbRaise, Path: "/v1/budgets/{target}/raise", Group: "budgets", Name: "raise", Console: "raise-budget", Target: TargetBudget, Rest: RestAmount,
+		Summary: "lift a budget for a time", Doing: "raising budget", Done: "raised budget",
+		Examples: "gatewaytui budgets raise default --by 5\ngatewaytui budgets raise default --by 500000tokens --until 18:00",
+	},
+	{
 		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
 		Summary: "write goroutines, process trees, sockets and the phase log into one file", Doing: "diagnosing", Done: "diagnosed",
 		Examples:      "gatewaytui diagnose",
@@ -242,7 +250,7 @@ func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
 
 // Usage is its name and its arguments on the command line: "reset KEY".
 func (s VerbSpec) Usage() string {
-	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID", TargetInbox: "ID", TargetRule: "RULE"}[s.Target])
+	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID", TargetInbox: "ID", TargetRule: "RULE", TargetBudget: "BUDGET"}[s.Target])
 	return strings.TrimSpace(s.Name + " " + args)
 }
 
@@ -257,7 +265,8 @@ func (s VerbSpec) CommandLine() string {
 // Rest is what a command of a console takes after its target, as its help shows it.
 type Rest string
 
-// The kinds: none, the text of a message, a reason, the mode of a stop, the word interrupt, a duration, and the scope of an approval.
+// The kinds: none, the text of a message, a reason, the mode of a stop, the word interrupt, a duration, and the scope of an approval, and
+// an amount with the time at which it ends.
 const (
 	RestNone      Rest = ""
 	RestText      Rest = "TEXT"
@@ -266,6 +275,7 @@ const (
 	RestInterrupt Rest = "[interrupt]"
 	RestTime      Rest = "[30s]"
 	RestScope     Rest = "[turn|session|always]"
+	RestAmount    Rest = "N [UNTIL]"
 )
 
 // Free reports whether the rest is any text.
@@ -290,6 +300,10 @@ func (s VerbSpec) ReadRest(cmd *Command, rest string) error {
 	case RestScope:
 		if cmd.Scope = Scope(rest); rest != "" && !slices.Contains(Scopes, cmd.Scope) {
 			return invalid(quoted+" is not a scope", "it takes turn, session or always; without one the approval is for this request alone")
+		}
+	case RestAmount:
+		if cmd.Amount, cmd.Until, _ = strings.Cut(rest, " "); cmd.Amount == "" {
+			return invalid("by how much is missing", s.ConsoleName()+" default 5 18:00")
 		}
 	case RestTime:
 		if rest == "" {

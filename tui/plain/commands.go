@@ -32,6 +32,7 @@ func commands() []command {
 		{"adapters", "[TEXT]", "list the chat platforms, with numbers", lists("adapter", ops.Console.Adapters, adapterSentence)},
 		{"inbox", "[TEXT]", "list what waits for a person, with the ids that approve, deny and answer take", lists("request", ops.Console.Inbox, inboxSentence)},
 		{"rules", "[TEXT]", "list the rules that approvals made, with the ids that remove-rule takes", lists("rule", ops.Console.Rules, ruleSentence)},
+		{"budgets", "", "say what is spent of each budget", show(ops.Console.Budgets, lines.Printer.Budgets)},
 		{"plan", "", "say what a stop would do now", show(ops.Console.Plan, lines.Printer.Plan)},
 		{"shutdown", "", "say what the running stop waits for, or how the last one went", show(ops.Console.Shutdown, lines.Printer.Shutdown)},
 		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*Console).history},
@@ -77,7 +78,7 @@ func verbCommand(spec ops.VerbSpec) command {
 
 // byID reports whether things of a kind are named by an id and not by the number of a row.
 func byID(kind ops.TargetKind) bool {
-	return kind == ops.TargetPerson || kind == ops.TargetInbox || kind == ops.TargetRule
+	return kind == ops.TargetPerson || kind == ops.TargetInbox || kind == ops.TargetRule || kind == ops.TargetBudget
 }
 
 func invalid(message, hint string) error {
@@ -92,6 +93,8 @@ func (l *Console) target(kind, name string) (target, error) {
 	switch rows := l.listed[kind]; {
 	case kind == string(ops.TargetPerson) && name == "":
 		return target{}, invalid("the person is missing", "name the platform and its id of the person, for instance telegram:4711")
+	case kind == string(ops.TargetBudget) && name == "":
+		return target{}, invalid("the budget is missing", "name it, for instance default")
 	case byID(ops.TargetKind(kind)) && name == "":
 		return target{}, invalid("the id is missing", "inbox and rules list them")
 	case byID(ops.TargetKind(kind)):
