@@ -39,6 +39,8 @@ type fake struct {
 	last ops.Request
 	// usage is what was asked of what was used.
 	usage []ops.UsageQuery
+	// refused is the end of a stop that waited for a person; nil: none did.
+	refused *ops.Error
 	// inbox is what waits for a person; nil is inboxRow.
 	inbox []ops.InboxItem
 }
@@ -279,11 +281,17 @@ func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
 	f.last = req
 	f.mu.Unlock()
 	accepted := req
+	if req.State == ops.RequestWaiting {
+		return req, nil
+	}
 	accepted.State, accepted.Detail, accepted.Result, accepted.Error = ops.RequestAccepted, "", nil, nil
 	return accepted, nil
 }
 
 func (f *fake) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
+	if f.refused != nil {
+		return ops.Request{ID: id, State: ops.RequestFailed, At: anHourAgo, Error: f.refused}, nil
+	}
 	if id == "answer" {
 		return ops.Request{ID: id, State: ops.RequestDone, At: anHourAgo}, nil
 	}

@@ -43,3 +43,14 @@ func TestTR4_AnAnswerThatReachesNothingFailsWithASentence(t *testing.T) {
 		invocation{home: newHome(t).Dir()}.run(t, t.Context(), args...).must(t, exitNoGateway)
 	}
 }
+
+func TestTR10_AStopThatAPersonMustAllowSaysSo(t *testing.T) {
+	f := newFake()
+	f.do = func(ops.Command) (ops.Request, error) {
+		return ops.Request{State: ops.RequestWaiting, WaitingFor: "approval 7K3M9Q"}, nil
+	}
+	g := start(t, f)
+	g.run(t, "stop", "--yes").must(t, exitDone).says(t, "a person must allow this first: it waits for approval 7K3M9Q (request r1)")
+	f.refused = &ops.Error{Code: ops.CodeToolCaller, Message: "a tool of this gateway asked for a stop, and it was not allowed: a person refused this"}
+	g.run(t, "stop", "--yes", "--wait").must(t, exitFailed).says(t, "waits for approval 7K3M9Q", "it was not allowed")
+}

@@ -46,6 +46,8 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 			return err
 		case p.asJSON():
 			p.writeJSON(p.out, req)
+		case req.State == ops.RequestWaiting:
+			p.showAsked(req)
 		default:
 			p.say("%s (request %s); gatewaytui watch follows it", cmp.Or(req.Detail, "the shutdown has begun"), req.ID)
 			p.comesBack(before.Supervisor)
@@ -57,7 +59,12 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 	// The events are read from before the stop is asked for: an idle gateway is gone in an instant.
 	f := follow.Start(ctx, g, 0)
 	defer func() { f.Close() }()
-	if _, err := g.Do(ctx, r.Command); err != nil {
+	req, err := g.Do(ctx, r.Command)
+	if err == nil && req.State == ops.RequestWaiting {
+		p.showAsked(req)
+		_, err = g.Allowed(ctx, req)
+	}
+	if err != nil {
 		return err
 	}
 	p.comesBack(before.Supervisor)
@@ -80,6 +87,11 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 		f = follow.Start(ctx, g, v.seen)
 	}
 	return err
+}
+
+// showAsked says that a person must allow a stop before it begins.
+func (p *program) showAsked(req ops.Request) {
+	p.note("a person must allow this first: it waits for %s (request %s); gatewaytui inbox shows it", req.WaitingFor, req.ID)
 }
 
 // comesBack says that a service manager may start again what is stopped here.
@@ -341,6 +353,8 @@ func (p *program) showTakeover(done takeover.Progress) {
 		p.note("gatewaytui: life %s has ended meanwhile", d.Life)
 	case takeover.ByGateway:
 		p.note("gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
+	case takeover.Asked:
+		p.showAsked(d.Request)
 	case takeover.Joined:
 		p.note("gatewaytui: already restarting (%s)", d.Request)
 	default:

@@ -141,6 +141,13 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, id string) {
 		s.fail(w, err)
 		return
 	}
+	if p := r.Context().Value(peerKey{}).(*peer); p.tool() { // it may read what a tool can ask for
+		req, err := s.opt.Console.Request(r.Context(), id, false)
+		if spec, known := req.Verb.Spec(); err != nil || !known || !spec.ByTools {
+			s.refuseTool(w, route{method: http.MethodGet, path: "/v1/requests/{target}"}, id, p)
+			return
+		}
+	}
 	limit, wait := answerTime, ms > 0
 	if wait {
 		limit = time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond

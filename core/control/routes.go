@@ -51,7 +51,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/history", list(s, s.history), false},
 		{"GET", "/v1/events", s.events, false},
 		{"GET", "/v1/preview", s.preview, false},
-		{"GET", "/v1/requests/{target}", s.request, false},
+		{"GET", "/v1/requests/{target}", s.request, true}, // of a stop, to a tool
 		{"GET", "/healthz", s.probe(s.live, "the gateway should be started again"), true},
 		{"GET", "/readyz", s.probe(s.opt.Ready, "GET /v1/status has more"), true},
 		{"GET", "/metrics", plain(s.metrics.ServeHTTP), false},

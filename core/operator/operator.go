@@ -107,6 +107,8 @@ type Options struct {
 
 	// ToolsMayStop says that a tool may ask for a stop or a restart.
 	ToolsMayStop bool
+	// AskStop asks a person first (tools.may_stop is "ask"); nil: a tool that may ask for a stop gets it.
+	AskStop StopGate
 	// KillGrace is the time from TERM to KILL.
 	KillGrace time.Duration
 	// NewID makes unique ids that sort by time.

@@ -21,19 +21,54 @@ type requests struct {
 	mu    sync.Mutex
 	byID  map[string]*request
 	ended []string // ids, oldest first
+	// asking are the ids of the stops that a person must allow, by the session whose tool asked.
+	asking map[string]string
 }
 
 type request struct {
 	row  ops.Request
 	done chan struct{}
+	// session is the one whose tool asked for a stop that a person must allow; else empty.
+	session string
 }
 
-func newRequests() *requests { return &requests{byID: map[string]*request{}} }
+func newRequests() *requests {
+	return &requests{byID: map[string]*request{}, asking: map[string]string{}}
+}
 
 func (rs *requests) add(r ops.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.byID[r.ID] = &request{row: r, done: make(chan struct{})}
+}
+
+// addAsking adds the request of a tool of a session for a stop, unless one waits already: then it returns that one's id.
+func (rs *requests) addAsking(session string, r ops.Request) (id string, asks bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if id, asks = rs.asking[session]; asks {
+		return id, true
+	}
+	rs.asking[session] = r.ID
+	rs.byID[r.ID] = &request{row: r, session: session, done: make(chan struct{})}
+	return r.ID, false
+}
+
+// asksNoMore lets a session ask again.
+func (rs *requests) asksNoMore(session string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.asking, session)
+}
+
+// askedBy is the session whose tool asked for the stop with this id, where a person must allow it.
+func (rs *requests) askedBy(id string) string {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.byID[id]; r != nil {
+		return r.session
+	}
+	return ""
 }
 
 // began says which turn works on a request.

@@ -157,5 +157,9 @@ func (op *Operator) Events(ctx context.Context, after uint64, kinds ...ops.Event
 
 // Request implements ops.Console.
 func (op *Operator) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
-	return op.requests.get(ctx, id, wait)
+	row, err := op.requests.get(ctx, id, wait)
+	if row.State == ops.RequestWaiting {
+		row.WaitingFor = op.waitingFor(op.requests.askedBy(id))
+	}
+	return row, err
 }

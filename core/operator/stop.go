@@ -35,19 +35,15 @@ type StopRequest struct {
 }
 
 // requestStop is the stop as a command. Its request is the shutdown's id; who asks again gets that one.
-func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
+func (op *Operator) requestStop(ctx context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
+	if op.asksToStop(cmd) {
+		return op.askStop(ctx, req, cmd)
+	}
 	if err := checkLife(op, cmd); err != nil {
 		return ops.Request{}, err
 	}
-	rq := StopRequest{
-		ID: req.ID, Mode: cmp.Or(cmd.Mode, ops.ModeGraceful), Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
-		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, op.o.Identity.PID),
-	}
-	if rq.Restart && cmd.Reason == "" {
-		rq.Reason = "restarted by " + asker(cmd.By)
-	}
-	row := op.auditRow(req, cmd, rq.Reason)
-	rq.Audit = &row
+	rq := op.stopOf(req, cmd)
+	row := *rq.Audit
 	req.State, req.Detail = ops.RequestRunning, "the shutdown has begun"
 	op.requests.add(req)
 	id, began := op.o.Lifecycle.Stop(rq)
@@ -67,6 +63,20 @@ func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Comm
 	}
 	joined.State, joined.Detail, joined.Joined = ops.RequestRunning, detail, true
 	return joined, nil
+}
+
+// stopOf is the stop that a command asks for.
+func (op *Operator) stopOf(req ops.Request, cmd ops.Command) StopRequest {
+	rq := StopRequest{
+		ID: req.ID, Mode: cmp.Or(cmd.Mode, ops.ModeGraceful), Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, op.o.Identity.PID),
+	}
+	if rq.Restart && cmd.Reason == "" {
+		rq.Reason = "restarted by " + asker(cmd.By)
+	}
+	row := op.auditRow(req, cmd, rq.Reason)
+	rq.Audit = &row
+	return rq
 }
 
 // TightBudget is the warning that the service manager's limit for a stop takes time from the stop that the config asks for

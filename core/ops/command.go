@@ -131,6 +131,7 @@ type RequestState string
 // The states of a request.
 const (
 	RequestAccepted RequestState = "accepted"
+	RequestWaiting  RequestState = "waiting" // for what Request.WaitingFor names
 	RequestRunning  RequestState = "running"
 	RequestDone     RequestState = "done"
 	RequestFailed   RequestState = "failed"
@@ -149,6 +150,8 @@ type Request struct {
 	At     Time         `json:"at"`
 	// Detail says in one line for people what is happening or what was done, and what was not.
 	Detail string `json:"detail,omitempty"`
+	// WaitingFor is what a request in the state RequestWaiting waits for: "approval 7K3M9Q", the id of a request in the inbox.
+	WaitingFor string `json:"waiting_for,omitempty"`
 	// Turn is the turn that works on a message, once it has begun.
 	Turn string `json:"turn,omitempty"`
 	// Joined says that another request does the same already: ID and Verb are of that request.

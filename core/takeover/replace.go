@@ -223,5 +223,8 @@ type EndedMeanwhile struct{ Life string }
 // ByGateway: a tool of the gateway asks, so the gateway starts its next life itself.
 type ByGateway struct{}
 
+// Asked: a person must allow the restart first.
+type Asked struct{ Request ops.Request }
+
 // Joined: a restart is under way already.
 type Joined struct{ Request string }

@@ -124,7 +124,7 @@ func (r *restart) run(ctx context.Context) (ops.Status, error) {
 	}
 	r.Command.Respawn = r.Command.Respawn || r.hidden
 	r.Command.Expect = r.before.Life // not one that another command's restart has brought already (B19)
-	req, err := r.g.Do(ctx, r.Command)
+	req, err := r.ask(ctx)
 	switch {
 	case hasLeft(err):
 		if after, done, err := r.left(ctx); done || err != nil {
@@ -148,6 +148,16 @@ func (r *restart) run(ctx context.Context) (ops.Status, error) {
 		_ = events.Each(ctx, r.Show, r.Waits) // what matters is whether the next life answers
 	}
 	return nextLife(ctx, r.g.Home, r.before.Life, time.Duration(r.plan.WorstCaseMS)*time.Millisecond+readyBound)
+}
+
+// ask asks for the restart, and waits for the person who must allow it, if one must.
+func (r *restart) ask(ctx context.Context) (ops.Request, error) {
+	req, err := r.g.Do(ctx, r.Command)
+	if err != nil || req.State != ops.RequestWaiting {
+		return req, err
+	}
+	r.Progress(Asked{req})
+	return r.g.Allowed(ctx, req)
 }
 
 // left is the case of a gateway that went away when it was asked: it may have ended because of that, without a word. If no other
