@@ -44,10 +44,11 @@ const (
 	stateLeft     state = "left"
 )
 
-// Journal records which containers may exist. *store.Store is one.
+// Journal records which containers may exist. *store.Store is one. Environments is asked once, by Probe.
 type Journal interface {
 	PutEnvironment(ctx context.Context, v store.Environment) error
 	DropEnvironment(ctx context.Context, id string) error
+	Environments(ctx context.Context) ([]store.Environment, error)
 }
 
 // Options of an Engine.
@@ -147,7 +148,7 @@ func (e *Engine) add(program CommandLine, v Settings, owner Owner) *Container {
 	defer e.mu.Unlock()
 	e.last++
 	c := &Container{
-		engine: e, program: program, name: fmt.Sprintf("%s%s-%d", namePrefix, strings.ToLower(e.opts.Life), e.last), settings: v,
+		engine: e, program: program, name: fmt.Sprintf("%s%d", e.ownPrefix(), e.last), settings: v,
 		owner: owner, held: true, state: stateStarting, since: time.Now(), removing: make(chan struct{}, 1),
 	}
 	e.all[c.name] = c
@@ -219,3 +220,6 @@ func (e *Engine) Rows() []Row {
 
 // namePrefix begins the name of every container of a gateway.
 const namePrefix = "gatewaytui-"
+
+// ownPrefix begins the names of the containers of this life.
+func (e *Engine) ownPrefix() string { return namePrefix + strings.ToLower(e.opts.Life) + "-" }

@@ -205,12 +205,11 @@ func TestTR6_TheNextLifeRemovesWhatIsLeft(t *testing.T) {
 			r.docker.Freeze(t, true) // else the container ends with its input
 			r.die(t.Context())
 			c.attached.End(t.Context())
-			rows := r.rows.all()
 			if row == "by its label" {
-				rows, r.rows.rows = nil, map[string]store.Environment{}
+				r.rows.rows = map[string]store.Environment{}
 			}
 			r.live("home", "next")
-			r.Recover(rows, true)
+			r.recover(t.Context())
 			if row == "by its row" && (len(r.Rows()) != 1 || r.Rows()[0].State != "left" || r.Rows()[0].Session != r.owner.Session) {
 				t.Errorf("the next life has the rows %+v", r.Rows())
 			}

@@ -108,15 +108,23 @@ func (e *Engine) round(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// Recover takes over the rows of earlier lives. They are listed from now on, and removed in the background. Containers of
-// this home without a row are looked for too, if there are rows or search is true: then the config has containers.
-func (e *Engine) Recover(rows []store.Environment, search bool) {
+// recover takes over the rows of earlier lives. They are listed from now on, and removed in the background. Where the config
+// has containers, it also looks for those of this home without a row.
+func (e *Engine) recover(ctx context.Context) {
+	var rows []store.Environment
+	if e.opts.Journal != nil {
+		var err error
+		if rows, err = e.opts.Journal.Environments(ctx); err != nil {
+			e.log.Warn("rows of containers not read", "error", err.Error())
+		}
+	}
+	own := e.ownPrefix()
 	for _, v := range rows {
-		if v.Kind == Kind {
+		if v.Kind == Kind && !strings.HasPrefix(v.ID, own) {
 			e.inherit(e.named(v.Program), v.ID, v.Name, v.Session, v.At, !v.Made)
 		}
 	}
-	if search && !e.opts.Go("search for containers of earlier lives", e.search) {
+	if len(e.opts.Defined) > 0 && !e.opts.Go("search for containers of earlier lives", e.search) {
 		e.log.Warn("containers of earlier lives are not looked for during a stop")
 	}
 	e.mu.Lock()
@@ -166,7 +174,7 @@ func (e *Engine) searchOnce(ctx context.Context) bool {
 	if err != nil || code != 0 {
 		return false
 	}
-	own := namePrefix + strings.ToLower(e.opts.Life) + "-"
+	own := e.ownPrefix()
 	for name := range strings.Lines(output) {
 		name = strings.TrimSpace(name)
 		if !strings.HasPrefix(name, namePrefix) || strings.HasPrefix(name, own) {

@@ -61,12 +61,12 @@ func (w *world) live() {
 	tasks := background.New(slog.New(slog.DiscardHandler))
 	w.tasks, w.held = tasks, map[int]environment.Environment{}
 	w.engine = New(Options{
-		HomeID: "home", Life: fmt.Sprintf("l%d", w.life), Programs: []CommandLine{w.daemon}, Journal: w.rows, Grace: time.Second, Log: slog.New(slog.DiscardHandler),
+		HomeID: "home", Life: fmt.Sprintf("l%d", w.life), Programs: []CommandLine{w.daemon}, Journal: w.rows, Grace: time.Second, Defined: []Settings{{Image: image}}, Log: slog.New(slog.DiscardHandler),
 		Go: func(name string, run func(context.Context)) bool {
 			return tasks.Start(context.Background(), name, "", run)
 		},
 	})
-	w.engine.Recover(w.rows.all(), true)
+	w.engine.recover(context.Background())
 }
 
 const (

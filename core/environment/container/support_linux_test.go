@@ -66,7 +66,7 @@ func (r *rig) live(home, life string) {
 	tasks := r.tasks
 	r.Engine = New(Options{
 		HomeID: home, Life: life, Programs: []CommandLine{NewProgram(Docker, r.processes)}, Journal: r.rows, Grace: 300 * time.Millisecond,
-		UID: os.Getuid(), GID: os.Getgid(), Log: log,
+		UID: os.Getuid(), GID: os.Getgid(), Defined: []Settings{r.settings()}, Log: log,
 		Go: func(name string, run func(context.Context)) bool {
 			return tasks.Start(context.Background(), name, "", run)
 		},
@@ -139,6 +139,8 @@ func (j *journal) DropEnvironment(_ context.Context, id string) error {
 	delete(j.rows, id)
 	return nil
 }
+
+func (j *journal) Environments(context.Context) ([]store.Environment, error) { return j.all(), nil }
 
 func (j *journal) all() (out []store.Environment) {
 	j.mu.Lock()
