@@ -63,14 +63,18 @@ func early(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // hangUp closes the container's input, which ends its commands with their grace, and waits for the end of the program that
-// holds it. A program that does not end is ended.
+// holds it. A program that does not end is ended. Half of the time that ctx has is left for the removal.
 func (c *Container) hangUp(ctx context.Context) {
 	if c.attached == nil {
 		return // of an earlier life
 	}
 	if _, over := c.attached.Exited(); !over {
 		c.attached.HangUp()
-		wait, cancel := context.WithTimeout(ctx, c.engine.opts.Grace+hangupSlack)
+		limit := c.engine.opts.Grace + hangupSlack
+		if deadline, ok := ctx.Deadline(); ok {
+			limit = min(limit, time.Until(deadline)/2)
+		}
+		wait, cancel := context.WithTimeout(ctx, limit)
 		_ = c.attached.Wait(wait)
 		cancel()
 	}

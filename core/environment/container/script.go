@@ -140,14 +140,14 @@ func (c Command) signal(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, sayBound+hearBound)
 	defer cancel()
 	attached := c.c.attached
+	if !c.c.usable() {
+		return nil // it ends as a whole, with its commands
+	}
 	err := attached.Say(ctx, name+" "+c.id)
 	if err == nil {
 		err = attached.Hear(ctx, name+" "+c.id+" done")
 	}
-	if _, over := attached.Exited(); over {
-		return nil // with the container
-	}
-	if err != nil {
+	if err != nil && c.c.usable() {
 		return fmt.Errorf("send %s to a command in container %s: %w", name, c.c.name, err)
 	}
 	return nil
