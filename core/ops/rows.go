@@ -158,6 +158,13 @@ type Process struct {
 	LastOutput string `json:"last_output"`
 	// Limit names the limit of its control groups that the tree ran into, for people.
 	Limit string `json:"limit,omitempty"`
+	// LimitHit is the name of that limit: memory_max and pids_max of its environment, or a key of [limits] (TR7); empty: it ran into none, or into one
+	// that is not the gateway's.
+	LimitHit string `json:"limit_hit,omitempty"`
+	// Unlimited is why a limit of its session is not held; empty: each is, or it has none.
+	Unlimited string `json:"unlimited,omitempty"`
+	// Owner is what it belongs to: tool, mcp:NAME, browser, acp, hook, environment or adapter:NAME.
+	Owner string `json:"owner"`
 	// Environment is the name of the environment that it runs in; empty: it runs on the machine itself, or that is not known.
 	Environment string `json:"environment,omitempty"`
 	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before

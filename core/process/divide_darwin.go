@@ -21,6 +21,12 @@ func (r *Registry) rejoin() {}
 
 func (r *Registry) lookAtLimits() {}
 
+func (r *Registry) leaveGroups(*tree) {}
+
+func (r *Registry) removeEarlier() {}
+
+func (r *Registry) removeOld() error { return nil }
+
 func (r *Registry) limits(*tree) reached { return reached{} }
 
 // Limits are none, and the reason.

@@ -70,6 +70,13 @@ func (r *Registry) divide() {
 	default:
 		r.division = r.groups.divide(*r.opts.Bounds, r.self.PID)
 	}
+	if r.opts.Bounds != nil && r.opts.Containment != ContainmentSubreaper {
+		old, err := makeOldGroups(r.opts.HomeID, r.opts.Life, r.division.controllers())
+		r.old = old
+		if err != nil {
+			r.log.Info("session limits not in force", "event", ops.LogProcessUnlimited, "controllers", old.controllers(), "reason", err)
+		}
+	}
 	if why := r.division.why; why != nil && r.opts.Bounds != nil {
 		r.log.Info("control group limits not in force", "event", ops.LogProcessUnlimited, "controllers", r.division.controllers(), "reason", why)
 	}
@@ -114,6 +121,7 @@ func (g *groups) divide(want Bounds, self int) (d division) {
 	if !d.pids {
 		d.bounds.Processes, d.bounds.TreeProcesses = 0, 0
 	}
+	g.divideCPU(given, &d)
 	if err := d.bound(g.home, d.bounds.Memory, d.bounds.Processes); err != nil {
 		d.why = err
 	}
@@ -233,14 +241,21 @@ func (d *division) boundTree(dir string) error {
 
 // limitTree bounds the group of a tree that is about to be started. A failure is a weakness, and the tree is started
 // anyway.
-func (r *Registry) limitTree(dir string, kept bool) {
+func (r *Registry) limitTree(dir, shared string, req *spawnRequest) {
 	d := &r.division
 	if !d.memory && !d.pids {
 		return
 	}
 	var err error
-	if kept { // made with its first tree, and not yet divided
+	if req.spec.Policy == PolicyKept { // made with its first tree, and not yet divided
 		err = subtree(r.groups.kept, d.with("+"))
+	}
+	if err == nil && shared != "" {
+		err = d.boundSession(shared, req.spec.Share)
+		req.sharing.dir = shared
+	}
+	if err != nil {
+		req.sharing.why = err.Error()
 	}
 	if err == nil {
 		err = d.boundTree(dir)
@@ -271,6 +286,15 @@ func (r *Registry) GroupUse() (memory, processes int64) {
 		processes = int64(numberIn(r.groups.home + "/pids.current"))
 	}
 	return memory, processes
+}
+
+// leaveGroups removes the groups of a tree that is gone, and those of its session if it was the last one there.
+func (r *Registry) leaveGroups(t *tree) {
+	if t.dir != "" {
+		_ = kernel.RemoveGroup(t.dir) // Close tries again; the next start removes another life's
+		leaveSession(filepath.Dir(t.dir))
+	}
+	r.old.leave(t.sharing.old)
 }
 
 // weakest is the level without control groups.
@@ -314,10 +338,10 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		return r.fork(req, -1)
 	}
 	<-r.divided // some milliseconds after the start; see divide
-	dir := r.groups.tree(req.id, kept)
+	dir, shared := r.groupOf(req)
 	group, why := makeGroup(dir)
 	if why == nil {
-		r.limitTree(dir, kept)
+		r.limitTree(dir, shared, req)
 		child, err := r.fork(req, group)
 		closeFD(group)
 		if err == nil {
@@ -326,6 +350,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 			return child, nil
 		}
 		_ = os.Remove(dir) // it is empty
+		leaveSession(shared)
 		if errors.Is(err, unix.ENOENT) {
 			return child, err // the program does not exist
 		}

@@ -93,7 +93,7 @@ func TestDivide_SaysWhyThereAreNoLimits(t *testing.T) {
 // A group whose controllers an earlier life or the service manager enabled is used as it is.
 func TestDivide_UsesWhatIsEnabledAlready(t *testing.T) {
 	base := files(t, map[string]string{
-		"cgroup.controllers": "cpu memory pids\n", "cgroup.subtree_control": "memory pids\n",
+		"cgroup.controllers": "memory pids\n", "cgroup.subtree_control": "memory pids\n",
 		"home/cgroup.subtree_control": "", "home/life/cgroup.subtree_control": "", "home/memory.max": "", "home/pids.max": "",
 		"home/life/tree/memory.max": "", "home/life/tree/pids.max": "", "home/life/tree/memory.oom.group": "",
 	})
@@ -133,9 +133,9 @@ func TestReached_NamesTheLimit(t *testing.T) {
 			home := files(t, tt.files)
 			g := &groups{home: home}
 			d := &division{memory: true, pids: true, bounds: Bounds{Memory: 1 << 30, TreeMemory: 64 << 20, Processes: 100, TreeProcesses: 50}}
-			hit := g.killed(home+"/tree", d)
+			hit := g.killed(home+"/tree", &sharing{}, d)
 			if hit.text == "" {
-				hit = g.refused(home+"/tree", d)
+				hit = g.refused(home+"/tree", &sharing{}, d)
 			}
 			if hit.name != tt.limit || !strings.Contains(hit.text, tt.text) || (hit.text == "") != (tt.text == "") {
 				t.Errorf("%+v, want %q and %q", hit, tt.limit, tt.text)

@@ -44,9 +44,7 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 		return nil, nil, nil
 	}
 	report := r.end(ctx, selection{past: p}, 0)
-	if r.groups != nil {
-		r.groups.removeEarlier()
-	}
+	r.removeEarlier()
 	survived := map[int]bool{}
 	for _, s := range report.Survivors {
 		survived[s.PID] = true

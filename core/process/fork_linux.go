@@ -53,6 +53,7 @@ func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, cgroup int, 
 	}
 	held := attr.Sys.Ptrace && stopped(child.PID)
 	r.constrain(child.PID, held)
+	r.joinShare(req, child.PID, held)
 	if held {
 		_ = unix.PtraceDetach(child.PID) // fails only if it was killed
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // groups are the control groups of this life. The group that we were given contains one for the home, which contains one
-// for the life, which contains one for each tree. Trees that may outlive the life are in a second group of the life,
+// for the life, which contains one for each tree, or one for each session with those of its trees (Share). Trees that may outlive the life are in a second group of the life,
 // which the guardian does not end. Only the groups of trees contain processes. Where limits are possible, we are in a
 // group next to the home's (divide).
 type groups struct {
@@ -95,7 +95,12 @@ func (g *groups) tree(id uint64, kept bool) string {
 
 // makeGroup makes the group at dir and opens it for SysProcAttr.CgroupFD.
 func makeGroup(dir string) (fd int, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	for range dividing { // the end of a session's last tree may remove the session's group meanwhile
+		if err = os.MkdirAll(dir, 0o755); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
 		return -1, err
 	}
 	fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -109,7 +114,11 @@ func makeGroup(dir string) (fd int, err error) {
 func (g *groups) spawnOf(pid int) uint64 {
 	dir := g.dirOf(pid)
 	for _, life := range []string{g.life, g.kept} {
-		if rest, ok := strings.CutPrefix(dir, life+"/"+treeGroup); ok {
+		rest, ok := strings.CutPrefix(dir, life+"/")
+		if session, in, below := strings.Cut(rest, "/"); below && strings.HasPrefix(session, sessionGroup) {
+			rest = in
+		}
+		if rest, is := strings.CutPrefix(rest, treeGroup); ok && is {
 			number, _, _ := strings.Cut(rest, "/")
 			if id, err := strconv.ParseUint(number, 10, 64); err == nil {
 				return id
@@ -180,16 +189,19 @@ func (g *groups) of(life string) (dir, kept string) {
 	return filepath.Join(g.home, lifeGroup+name), filepath.Join(g.home, keptGroup+name)
 }
 
-// trees are the directories of the groups in dir.
-func (g *groups) trees(dir string) []string {
+// trees are the directories of the groups of trees in dir, those in the groups of sessions included.
+func (g *groups) trees(dir string) (dirs []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	var dirs []string
 	for _, e := range entries {
-		if e.IsDir() {
-			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		switch below := filepath.Join(dir, e.Name()); {
+		case !e.IsDir():
+		case strings.HasPrefix(e.Name(), sessionGroup):
+			dirs = append(dirs, g.trees(below)...)
+		default:
+			dirs = append(dirs, below)
 		}
 	}
 	return dirs

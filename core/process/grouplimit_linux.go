@@ -22,9 +22,9 @@ type Bounds struct {
 
 // division is how the groups of trees are limited. It is written before Registry.divided is closed, and never changed.
 type division struct {
-	memory, pids bool // the controllers in force
-	bounds       Bounds
-	why          error // why a controller is not in force
+	memory, pids, cpu bool // the controllers in force
+	bounds            Bounds
+	why               error // why a controller is not in force
 	// undo reverts what was enabled in base, for a process that is put there after the program has ended. Empty: there is
 	// nothing to revert, because base is the root of all groups.
 	undo string
@@ -37,6 +37,9 @@ func (d *division) controllers() (names []string) {
 	}
 	if d.pids {
 		names = append(names, pidsController.name)
+	}
+	if d.cpu {
+		names = append(names, cpuController)
 	}
 	return names
 }

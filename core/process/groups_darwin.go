@@ -11,6 +11,9 @@ type (
 	groups   struct{ home, life, kept, base string }
 	division struct{ undo string }
 	reached  struct{ text string }
+	// sharing and oldGroups hold nothing here.
+	sharing   struct{ why string }
+	oldGroups struct{}
 )
 
 func (g *groups) dirOf(int) string             { return "" }
@@ -21,6 +24,9 @@ func (g *groups) trees(string) []string        { return nil }
 func (g *groups) kill(string)                  {}
 func (g *groups) removeEarlier()               {}
 func (g *groups) remove() error                { return nil }
+
+// SessionLimits are none.
+func (r *Registry) SessionLimits() (known bool, controllers []string) { return true, nil }
 
 // MemoryLimit is none.
 func MemoryLimit() uint64 { return 0 }

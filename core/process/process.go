@@ -169,6 +169,9 @@ func (r *Registry) Close(ctx context.Context) error {
 		}
 		r.rejoin()
 	}
+	if err := r.removeOld(); report.Verified {
+		errs = append(errs, err)
+	}
 	errs = append(errs, setSubreaper(false))
 	isOpen.Store(false)
 	return errors.Join(errs...)

@@ -21,7 +21,7 @@ const orHigher = "; use less at once, or raise the limit"
 
 // killed is the limit for which the kernel ended processes of the tree whose group is at dir. A group counts when its own
 // limit was reached, or that of a group below it (memory.events, cgroup-v2).
-func (g *groups) killed(dir string, d *division) reached {
+func (g *groups) killed(dir string, s *sharing, d *division) reached {
 	if !d.memory || countIn(dir+"/memory.events", "oom_kill") == 0 {
 		return reached{}
 	}
@@ -29,6 +29,8 @@ func (g *groups) killed(dir string, d *division) reached {
 	case countIn(dir+"/memory.events", "oom") > 0:
 		return reached{limit.TreeMemory, fmt.Sprintf("out of memory: this process tree reached its limit of %s (%s, memory.max of its control group), and the kernel ended all of it%s",
 			humanize.IBytes(b.TreeMemory), limit.TreeMemory, orHigher)}
+	case s.dir != "" && countIn(s.dir+"/memory.events.local", "oom") > 0:
+		return s.memory("the kernel ended this process tree")
 	case countIn(g.home+"/memory.events.local", "oom") > 0:
 		return reached{limit.ToolsMemory, fmt.Sprintf("out of memory: all tools together reached their limit of %s (%s), and the kernel ended this process tree%s",
 			humanize.IBytes(b.Memory), limit.ToolsMemory, orHigher)}
@@ -38,7 +40,7 @@ func (g *groups) killed(dir string, d *division) reached {
 
 // refused is the limit for which the kernel refused the tree at dir a process. Up to Linux 6.11 the group of the process
 // that forked counts the refusal, for whichever limit. So the highest number of processes decides which limit it was.
-func (g *groups) refused(dir string, d *division) reached {
+func (g *groups) refused(dir string, s *sharing, d *division) reached {
 	if !d.pids || countIn(dir+"/pids.events", "max") == 0 {
 		return reached{}
 	}
@@ -47,6 +49,8 @@ func (g *groups) refused(dir string, d *division) reached {
 		return most > 0 && (peak == 0 || peak >= most)
 	}
 	switch b := d.bounds; {
+	case s.dir != "" && full(s.dir, s.share.Processes):
+		return s.processes()
 	case full(dir, b.TreeProcesses):
 		return reached{limit.TreeProcesses, "this process tree reached its limit of " + strconv.FormatUint(b.TreeProcesses, 10) +
 			" processes and threads (" + limit.TreeProcesses + ", pids.max of its control group), and could start no more" + orHigher}
@@ -59,19 +63,24 @@ func (g *groups) refused(dir string, d *division) reached {
 
 // limits is the gravest limit that t reached. A new one is entered in its row, counted, and emitted as an event.
 func (r *Registry) limits(t *tree) reached {
-	if t.dir == "" || !closed(r.divided) {
+	if !closed(r.divided) {
 		return reached{}
 	}
-	hit := r.groups.killed(t.dir, &r.division)
+	var hit reached
+	if t.dir != "" {
+		if hit = r.groups.killed(t.dir, &t.sharing, &r.division); hit.text == "" {
+			hit = r.groups.refused(t.dir, &t.sharing, &r.division)
+		}
+	}
 	if hit.text == "" {
-		hit = r.groups.refused(t.dir, &r.division)
+		hit = t.sharing.reached()
 	}
 	r.mu.Lock()
 	if hit.text == "" || t.limit == hit.text {
 		r.mu.Unlock()
 		return hit
 	}
-	t.limit = hit.text
+	t.limit, t.hit = hit.text, hit.name
 	row := r.row(t, time.Now())
 	r.mu.Unlock()
 	if hit.name != "" && r.opts.OnLimit != nil {
@@ -84,7 +93,7 @@ func (r *Registry) limits(t *tree) reached {
 
 // lookAtLimits checks the limits of every tree.
 func (r *Registry) lookAtLimits() {
-	if !closed(r.divided) || len(r.division.controllers()) == 0 {
+	if _, in := r.SessionLimits(); len(in) == 0 {
 		return
 	}
 	for _, t := range r.all() {

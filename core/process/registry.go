@@ -116,6 +116,8 @@ type Registry struct {
 	groups *groups
 	// groupless is why there are no groups.
 	groupless string
+	// old are groups of version 1 for what version 2 cannot bound here; nil: there are none. It is set before divided is closed.
+	old *oldGroups
 	// divided is closed when division is set.
 	divided  chan struct{}
 	division division
@@ -200,6 +202,9 @@ type tree struct {
 	lastSeen int64 // bytes of output when lastLine was taken
 	lastLine string
 	limit    string // the control group limit that it reached, for people; empty: none
+	hit      string // the name of that limit, as rows have it
+	sharing  sharing
+	belongs  string // Spec.Owner
 	carrier  Carrier
 	// environment is the name of what it runs in; empty: the machine itself, or not known.
 	environment string
@@ -246,12 +251,14 @@ type Process struct {
 
 // spawnRequest is a fork on its way to the spawner's thread.
 type spawnRequest struct {
-	spec   Spec
-	path   string
-	id     uint64
-	env    []string
-	result chan spawnResult
-	gone   chan struct{} // closed when the caller no longer waits for the result
+	spec Spec
+	path string
+	id   uint64
+	env  []string
+	// sharing is set by the spawner.
+	sharing sharing
+	result  chan spawnResult
+	gone    chan struct{} // closed when the caller no longer waits for the result
 }
 
 type spawnResult struct {

@@ -28,7 +28,7 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	row := ops.Process{
 		PID: t.leader.PID, PPID: r.self.PID, StartTicks: t.leader.Start, Session: term.Clean(t.session, sessionWidth), Command: t.command,
 		State: ops.ProcessRunning, AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
-		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin, Limit: t.limit, Environment: t.environment,
+		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin, Limit: t.limit, LimitHit: t.hit, Unlimited: t.sharing.why, Owner: cmp.Or(t.belongs, OwnerTool), Environment: t.environment,
 	}
 	if t.ppid > 0 {
 		row.PPID = t.ppid

@@ -114,7 +114,7 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 		job:    job{req.spec.Session, req.spec.Dir, strings.Join(req.spec.Argv, "\x00")},
 		policy: req.spec.Policy, origin: ops.OriginSpawned, dir: child.dir,
 		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true, pipe: child.pipe,
-		members: []ident{child.Ident}, carrier: req.spec.Carrier, environment: req.spec.Environment,
+		members: []ident{child.Ident}, carrier: req.spec.Carrier, sharing: req.sharing, belongs: req.spec.Owner, environment: req.spec.Environment,
 	}
 	p.tree = t
 	r.mu.Lock()

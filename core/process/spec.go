@@ -53,6 +53,10 @@ type Spec struct {
 	Files []*os.File
 	// Carrier says that Argv only carries the command.
 	Carrier Carrier
+	// Share bounds all processes of the session together; see there.
+	Share Share
+	// Owner is what the process belongs to, for its row; empty: OwnerTool.
+	Owner string
 	// Environment is the name of what the command runs in, for its row; empty: it runs on the machine itself.
 	Environment string
 }

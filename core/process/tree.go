@@ -48,10 +48,8 @@ func (r *Registry) finish(e ending) {
 	if t.handle != nil {
 		t.handle.treeGone()
 	}
-	if t.dir != "" {
-		r.limits(t)
-		_ = kernel.RemoveGroup(t.dir) // Close tries again; the next start removes another life's
-	}
+	r.limits(t)
+	r.leaveGroups(t)
 	if e.how == EndedByKill {
 		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.PID))
 	}

@@ -1,0 +1,355 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// sessionGroup begins the name of the group of a session, which contains those of its trees.
+const sessionGroup = "session-"
+
+const (
+	// cpuPeriod is the time in which a share of CPU is counted, in microseconds; the kernel's default (cpu.max, cpu.cfs_period_us).
+	cpuPeriod = 100_000
+	// toolWeight is the weight of all tools against the gateway, which has 100 (cpu.weight, cgroup-v2): where both want a core, the gateway
+	// gets the larger part. toolShares is the same for version 1, where it has 1024 (cpu.shares).
+	toolWeight = 25
+	toolShares = 256
+)
+
+// sessionName is the name of the group of a session. The key of a session may be longer than a file name.
+func sessionName(session string) string {
+	sum := sha256.Sum256([]byte(session))
+	return sessionGroup + hex.EncodeToString(sum[:12])
+}
+
+// groupOf is the directory of the group of a tree that is about to be started, and of its session's; empty: that has none.
+func (r *Registry) groupOf(req *spawnRequest) (dir, shared string) {
+	kept := req.spec.Policy == PolicyKept
+	if req.spec.Session != "" && req.spec.Share != (Share{}) && len(r.division.controllers()) > 0 {
+		shared = filepath.Join(filepath.Dir(r.groups.tree(req.id, kept)), sessionName(req.spec.Session))
+		return filepath.Join(shared, filepath.Base(r.groups.tree(req.id, kept))), shared
+	}
+	return r.groups.tree(req.id, kept), ""
+}
+
+// boundSession bounds the group of a session and hands its controllers to the groups of its trees.
+func (d *division) boundSession(dir string, s Share) error {
+	if err := d.bound(dir, s.Memory, s.Processes); err != nil {
+		return err
+	}
+	if d.cpu && s.CPU > 0 {
+		if err := kernel.WriteGroup(dir, "cpu.max", fmt.Sprintf("%d %d", quota(s.CPU), cpuPeriod)); err != nil {
+			return fmt.Errorf("bound control group %s (cpu.max): %w", dir, err)
+		}
+	}
+	return subtree(dir, d.with("+"))
+}
+
+// quota is the time in a period that so many cores have; the kernel accepts no less than a millisecond.
+func quota(cores float64) int64 { return max(int64(cores*cpuPeriod), 1000) }
+
+// divideCPU enables the cpu controller as well, and weighs tools against the gateway. Where that fails, the other controllers stay.
+func (g *groups) divideCPU(given []string, d *division) {
+	have, err := words(g.base + "/cgroup.subtree_control")
+	if err != nil || !slices.Contains(given, cpuController) {
+		return
+	}
+	for _, dir := range []string{g.base, g.home, g.life} {
+		if subtree(dir, "+"+cpuController) != nil {
+			return
+		}
+	}
+	if !slices.Contains(have, cpuController) && d.undo != "" {
+		d.undo += " -" + cpuController
+	}
+	d.cpu = true
+	_ = kernel.WriteGroup(g.home, "cpu.weight", strconv.Itoa(toolWeight)) // without it the tools have the gateway's weight
+}
+
+// leaveSession removes the group of a session if no tree is left in it. shared is the parent of a tree's group.
+func leaveSession(shared string) {
+	if strings.HasPrefix(filepath.Base(shared), sessionGroup) {
+		_ = os.Remove(shared) // fails while another tree has a group there
+	}
+}
+
+// oldGroups are the groups of sessions in version 1 of control groups, for controllers that version 2 does not have here. Each
+// controller has a tree of its own. A process is moved there before its first instruction.
+type oldGroups struct {
+	homes map[string]string // by controller: the directory of the home
+	life  string            // the name of the life's group in each
+}
+
+// The controllers that bound a session, with the files of version 1.
+const cpuController = "cpu"
+
+// makeOldGroups finds the controllers other than those of version 2 in force, and makes the home's group in each. nil: there are none. The
+// error says why one cannot be used.
+func makeOldGroups(home, life string, held []string) (*oldGroups, error) {
+	mountinfo, cgroup, err := groupFiles("self")
+	if err != nil {
+		return nil, err
+	}
+	o := &oldGroups{homes: map[string]string{}, life: "life-" + sessionName(life)[len(sessionGroup):]}
+	var wrong error
+	for _, name := range []string{memoryController.name, pidsController.name, cpuController} {
+		if slices.Contains(held, name) {
+			continue
+		}
+		files := limitFiles(controller{name: name, file: "/", old: "cgroup.procs"}, mountinfo, oldLines(cgroup))
+		if len(files) == 0 {
+			continue
+		}
+		dir := filepath.Join(filepath.Dir(files[0]), kernel.HomeGroup+sessionName(home)[len(sessionGroup):])
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			wrong = err
+			continue
+		}
+		o.homes[name] = dir
+	}
+	if len(o.homes) == 0 {
+		return nil, wrong
+	}
+	if dir := o.homes[cpuController]; dir != "" {
+		_ = kernel.WriteGroup(dir, "cpu.shares", strconv.Itoa(toolShares)) // without it the tools have the gateway's weight
+	}
+	o.removeEarlier()
+	return o, wrong
+}
+
+// oldLines are the lines of /proc/self/cgroup about version 1.
+func oldLines(cgroup string) string {
+	var b strings.Builder
+	for line := range strings.Lines(cgroup) {
+		if !strings.HasPrefix(line, "0::") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// controllers are the names of those in use, sorted.
+func (o *oldGroups) controllers() (names []string) {
+	if o == nil {
+		return nil
+	}
+	for name := range o.homes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sessions are the directories of a session's groups, by controller.
+func (o *oldGroups) sessions(session string) map[string]string {
+	dirs := map[string]string{}
+	for name, home := range o.homes {
+		dirs[name] = filepath.Join(home, o.life, sessionName(session))
+	}
+	return dirs
+}
+
+// join bounds the groups of a session, makes them if need be, and moves processes there. A process that has ended is no error.
+func (o *oldGroups) join(dirs map[string]string, s Share, pids ...int) (wrong error) {
+	for name, dir := range dirs {
+		var err error
+		for range dividing { // the end of the session's last tree may remove it meanwhile
+			if err = joinOld(name, dir, s, pids); !errors.Is(err, os.ErrNotExist) {
+				break
+			}
+		}
+		if err != nil {
+			wrong = fmt.Errorf("bound the session by the %s controller: %w", name, err)
+		}
+	}
+	return wrong
+}
+
+func joinOld(name, dir string, s Share, pids []int) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case name == memoryController.name && s.Memory > 0:
+		err = writeBound(dir, memoryController.old, s.Memory)
+	case name == pidsController.name && s.Processes > 0:
+		err = writeBound(dir, pidsController.old, s.Processes)
+	case name == cpuController && s.CPU > 0:
+		err = writeBound(dir, "cpu.cfs_quota_us", uint64(quota(s.CPU)))
+	}
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if err := kernel.WriteGroup(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("move pid %d to control group %s: %w", pid, dir, err)
+		}
+	}
+	return nil
+}
+
+// leave removes the groups of a session if no process is in them.
+func (o *oldGroups) leave(dirs map[string]string) {
+	for _, dir := range dirs {
+		_ = os.Remove(dir) // fails while a process is in it
+	}
+}
+
+// removeEarlier removes the groups of earlier lives that are empty.
+func (o *oldGroups) removeEarlier() {
+	if o == nil {
+		return
+	}
+	for _, home := range o.homes {
+		entries, _ := os.ReadDir(home) // what cannot be read is looked at again at the next start
+		for _, e := range entries {
+			if e.IsDir() && e.Name() != o.life {
+				_ = kernel.RemoveGroup(filepath.Join(home, e.Name())) // fails while a process is in it
+			}
+		}
+	}
+}
+
+// remove removes the groups of this life, and the home's if it contains no other life's.
+func (o *oldGroups) remove() error {
+	if o == nil {
+		return nil
+	}
+	o.removeEarlier()
+	var errs []error
+	for _, home := range o.homes {
+		if err := kernel.RemoveGroup(filepath.Join(home, o.life)); err != nil {
+			errs = append(errs, fmt.Errorf("remove control group %s: %w", filepath.Join(home, o.life), err))
+			continue
+		}
+		_ = os.Remove(home) // fails while another life's is in it
+	}
+	return errors.Join(errs...)
+}
+
+// removeEarlier removes the groups of earlier lives that are empty, of both versions.
+func (r *Registry) removeEarlier() {
+	if r.groups != nil {
+		r.groups.removeEarlier()
+	}
+	<-r.divided // some milliseconds after the start; see divide
+	r.old.removeEarlier()
+}
+
+// removeOld removes this life's groups of version 1.
+func (r *Registry) removeOld() error { return r.old.remove() }
+
+// counted are the figures of a session's groups of version 1: how many processes the kernel ended, and how many forks it refused.
+type counted struct{ killed, refused uint64 }
+
+func countOld(dirs map[string]string) (c counted) {
+	if dir := dirs[memoryController.name]; dir != "" {
+		c.killed = countIn(dir+"/memory.oom_control", "oom_kill")
+	}
+	if dir := dirs[pidsController.name]; dir != "" {
+		c.refused = countIn(dir+"/pids.events", "max")
+	}
+	return c
+}
+
+// sharing is how a tree is bounded together with the other trees of its session.
+type sharing struct {
+	share Share
+	dir   string            // of the session's group of version 2; empty: it has none
+	old   map[string]string // of those of version 1, by controller
+	count counted           // what the groups of version 1 had counted when the tree was started
+	why   string            // why a bound is not held; empty: each is
+}
+
+// reached is the limit of its session that a tree reached, by the groups of version 1, which count for the whole session.
+func (s *sharing) reached() reached {
+	if len(s.old) == 0 {
+		return reached{}
+	}
+	switch now := countOld(s.old); {
+	case now.killed > s.count.killed:
+		return s.memory("the kernel ended a process of it")
+	case now.refused > s.count.refused:
+		return s.processes()
+	}
+	return reached{}
+}
+
+func (s *sharing) memory(what string) reached {
+	return reached{LimitSessionMemory, fmt.Sprintf("out of memory: the processes of this session reached their limit of %s (%s of the environment), and %s%s",
+		humanize.IBytes(s.share.Memory), LimitSessionMemory, what, orHigher)}
+}
+
+func (s *sharing) processes() reached {
+	return reached{LimitSessionProcesses, fmt.Sprintf("this session reached its limit of %d processes and threads (%s of the environment), and could start no more%s",
+		s.share.Processes, LimitSessionProcesses, orHigher)}
+}
+
+// joinShare moves a child to the groups of its session in version 1 of control groups, and says how its session is bounded. held: the child has
+// not run yet. It is called on the spawner's thread.
+func (r *Registry) joinShare(req *spawnRequest, pid int, held bool) {
+	s := &req.sharing
+	s.share = req.spec.Share
+	if s.share == (Share{}) || req.spec.Session == "" {
+		return
+	}
+	<-r.divided // some milliseconds after the start; see divide
+	if r.old != nil {
+		s.old = r.old.sessions(req.spec.Session)
+		s.count = countOld(s.old)
+		pids := []int{pid}
+		if !held {
+			children, _ := childrenOf(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) // it may have ended
+			pids = append(pids, children...)
+		}
+		err := r.old.join(s.old, s.share, pids...)
+		r.noteUnlimited(err)
+		if err != nil {
+			s.why = err.Error()
+		}
+	}
+	s.why = r.unheld(s)
+}
+
+// unheld says which bounds of a session are not held, and why; empty: each is.
+func (r *Registry) unheld(s *sharing) string {
+	if s.why != "" {
+		return s.why
+	}
+	var lacking []string
+	_, in := r.SessionLimits()
+	for name, wanted := range map[string]bool{memoryController.name: s.share.Memory > 0, pidsController.name: s.share.Processes > 0, cpuController: s.share.CPU > 0} {
+		if wanted && !slices.Contains(in, name) {
+			lacking = append(lacking, name)
+		}
+	}
+	if len(lacking) == 0 {
+		return ""
+	}
+	slices.Sort(lacking)
+	return "no control group bounds the session in " + strings.Join(lacking, ", ") + ", and other limits (ulimit) are per process or user"
+}
+
+// SessionLimits says which controllers can bound a session, sorted, and whether that is known yet. It reads nothing.
+func (r *Registry) SessionLimits() (known bool, controllers []string) {
+	if !closed(r.divided) {
+		return false, nil
+	}
+	controllers = append(r.old.controllers(), r.division.controllers()...)
+	slices.Sort(controllers)
+	return true, slices.Compact(controllers)
+}
