@@ -265,7 +265,7 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 	got.has(t, "stop", doctor.Warn, "does not start it again", "Restart=no")                                         // G5
 	got.has(t, "stop", doctor.Warn, "TERM to the tools", "KillMode=control-group", "take KillMode= out of drop-ins") // C12
 
-	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=memory pids\n", "", 1))
+	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=cpu memory pids\n", "", 1))
 	a.doctor(t).has(t, "unit", doctor.Warn, "Service.Delegate is not set", "drop-in", "--force")
 
 	fakeSystemctl(t, "echo Failed to connect to bus >&2; exit 1")
@@ -297,7 +297,7 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 		t.Errorf("systemd was asked about %q, want %q", got, want)
 	}
 	// What fixes the service of a home that this shell does not name, names it.
-	write(t, a.unitOf(other), strings.Replace(read(t, a.unitOf(other)), "Delegate=memory pids\n", "", 1))
+	write(t, a.unitOf(other), strings.Replace(read(t, a.unitOf(other)), "Delegate=cpu memory pids\n", "", 1))
 	a.doctor(t, "--home", other).has(t, "unit", doctor.Warn, "Delegate", "gatewaytui unit systemd --user --write --home "+other+" --force")
 	a.doctor(t).never(t, "unit")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -273,6 +274,9 @@ func (c *checkup) checkContainment(ctx context.Context) {
 	default:
 		say("%s: what tools start is found by ancestry and marks; there is no control group of our own %s: %s", level, where, cmp.Or(why, "the system gives none"))
 	}
+	if c.status != nil {
+		c.sessionLimits(c.status.Containment.SessionLimits)
+	}
 	for _, text := range weak {
 		c.warn(fix, "%s", text)
 	}
@@ -303,6 +307,22 @@ func (c *checkup) weaknesses(ctx context.Context) (all []string) {
 		}
 	}
 	return all
+}
+
+// sessionLimits says which limits of [environments.NAME] hold.
+func (c *checkup) sessionLimits(in []string) {
+	var lacking []string
+	for _, one := range []struct{ controller, key string }{{"memory", "memory_max"}, {"pids", "pids_max"}, {"cpu", "cpu_max"}} {
+		if !slices.Contains(in, one.controller) {
+			lacking = append(lacking, one.key)
+		}
+	}
+	if len(lacking) == 0 {
+		c.ok("the processes of each session have limits of their own (memory_max, pids_max and cpu_max of the environment)")
+		return
+	}
+	c.warn(delegate, "%s of the environments %s no effect: no control group bounds a session there, and other limits (ulimit) are per process or per user",
+		strings.Join(lacking, ", "), map[bool]string{true: "has", false: "have"}[len(lacking) == 1])
 }
 
 // limitsLine says which controllers limit the control groups of tools.

@@ -236,15 +236,17 @@ func (s *survey) tools() {
 	}
 }
 
+// delegate is how the gateway gets the controllers of its control group.
+const delegate = "run it as a service of systemd with Delegate=cpu memory pids: gatewaytui unit writes one; by hand, alone in a group: " +
+	"systemd-run --user --scope -p \"Delegate=cpu memory pids\" gatewaytui"
+
 func (s *survey) machine() {
-	const service = "run it as a service of systemd with Delegate=memory pids: gatewaytui unit writes one; by hand, alone in a group: " +
-		"systemd-run --user --scope -p \"Delegate=memory pids\" gatewaytui"
 	switch {
 	case !s.f.Groups:
-		s.say(Low, "containment.no_groups", service,
+		s.say(Low, "containment.no_groups", delegate,
 			"tools have no control group of their own: they are found by ancestry and marks, and share the gateway's limits of memory and processes")
 	case s.f.Unlimited != "":
-		s.say(Low, "containment.no_limits", service, "not every limit of the control groups of tools is in force, so one tool can use up what others need: %s",
+		s.say(Low, "containment.no_limits", delegate, "not every limit of the control groups of tools is in force, so one tool can use up what others need: %s",
 			term.Clean(s.f.Unlimited, 300))
 	}
 	if !s.c.Process.Guardian {

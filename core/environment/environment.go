@@ -85,6 +85,8 @@ type Launch struct {
 	Dir string
 	// Files are inherited as descriptors 3, 4, …. Started closes them.
 	Files []*os.File
+	// Share is what all processes of the session may take. The Set fills it in.
+	Share process.Share
 	// Carrier says how signals reach the command. The zero value sends them to Argv and what it starts.
 	Carrier process.Carrier
 	// Started is called once, after the start or with the error of its failure; nil: it is not needed.

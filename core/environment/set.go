@@ -16,6 +16,7 @@ import (
 
 	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/term"
 )
 
@@ -132,6 +133,7 @@ func (s *Set) Command(ctx context.Context, r Request) (Launch, Place, error) {
 	if err != nil {
 		return Launch{}, place, fmt.Errorf("prepare the environment %q: %w", def.Name, err)
 	}
+	launch.Share = process.Share{Memory: def.Memory, Processes: def.Processes, CPU: def.CPU}
 	return launch, place, nil
 }
 

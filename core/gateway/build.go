@@ -88,7 +88,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery, KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
-		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: reached.reached,
+		MaxAge: cfg.Process.MaxAge.Duration, Share: shareOf(cfg.EnvironmentOf(config.EnvironmentAuto)), PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: reached.reached,
 		Bounds: &process.Bounds{
 			Memory: uint64(cfg.Limits.ToolsMemory), TreeMemory: uint64(cfg.Limits.TreeMemory),
 			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),

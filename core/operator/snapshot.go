@@ -43,6 +43,7 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}
 	_, st.Containment.Controllers, why = op.o.Processes.Limits()
 	st.Containment.Unlimited = term.Clean(why, 300)
+	_, st.Containment.SessionLimits = op.o.Processes.SessionLimits()
 	st.Containment.Guardian, _ = op.o.Processes.Guardian() // its reason is in the warnings
 	counts := op.o.Table.Counts()
 	st.Counts.Sessions, st.Counts.RunningTurns, st.Counts.QueuedMessages = counts.Sessions, counts.Turns, counts.Queued

@@ -148,6 +148,9 @@ type Containment struct {
 	// Controllers are those that limit the control groups of tools: memory, pids. Unlimited says why one is not among them.
 	Controllers []string `json:"controllers,omitempty"`
 	Unlimited   string   `json:"unlimited,omitempty"`
+	// SessionLimits are the controllers that bound all processes of a session together (TR7): cpu, memory, pids. What is not among them is bounded
+	// for no session: a limit of a process (ulimit) counts per process or per user.
+	SessionLimits []string `json:"session_limits,omitempty"`
 }
 
 // DrainState is a drain without a stop.

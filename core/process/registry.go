@@ -60,6 +60,8 @@ type Options struct {
 	// Bounds limit the control groups of trees, where the machine grants the controllers. With nil there are no limits,
 	// and the program stays in the control group that it was started in.
 	Bounds *Bounds
+	// Share bounds the processes of a session where a Spec names no share.
+	Share Share
 	// Guardian keeps a guardian process running with the program.
 	Guardian bool
 	// Pass reports whether children see a variable of our environment; nil: they see none. It may be called from any

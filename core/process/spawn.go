@@ -34,7 +34,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	spec.OutputLimit = cmp.Or(spec.OutputLimit, DefaultOutputLimit)
+	spec.OutputLimit, spec.Share = cmp.Or(spec.OutputLimit, DefaultOutputLimit), cmp.Or(spec.Share, r.opts.Share)
 	r.makeRoom(ctx, spec.Session)
 	r.mu.Lock()
 	if r.refused || !r.open {

@@ -53,7 +53,7 @@ type Spec struct {
 	Files []*os.File
 	// Carrier says that Argv only carries the command.
 	Carrier Carrier
-	// Share bounds all processes of the session together; see there.
+	// Share bounds all processes of the session together, the zero value as Options.Share does. A process without a session has no share.
 	Share Share
 	// Owner is what the process belongs to, for its row; empty: OwnerTool.
 	Owner string

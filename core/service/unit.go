@@ -174,7 +174,7 @@ func sayContainment(say func(format string, args ...any)) {
 	say("# Lets the gateway keep its tools in control groups, which hold all that a tool starts, and limit the memory and the processes of")
 	say("# each ([limits] of the config). Only groups next to the gateway's own can have limits: systemd 254 and later start it in")
 	say("# the group that DelegateSubgroup= names. Older ones ignore that line with a warning, and the gateway moves there itself.")
-	say("Delegate=memory pids")
+	say("Delegate=cpu memory pids")
 	say("DelegateSubgroup=%s", Subgroup)
 	say("# A tool that runs out of memory ends with all that it started, and neither the gateway nor the unit does. Without a")
 	say("# limit, tools are ended before the gateway, even if they are small and many. With MemoryMax= in a drop-in, tools get")

@@ -96,7 +96,7 @@ func TestS9_TheUnitKnowsTheExitCodes(t *testing.T) {
 	for name, want := range map[string]string{
 		"Type": "notify", "KillMode": "mixed", "Restart": "always", "RestartForceExitStatus": "75", "RestartPreventExitStatus": "69 78",
 		"SuccessExitStatus": "75", // G1: a planned restart is not a failed unit
-		"Delegate":          "memory pids", "DelegateSubgroup": Subgroup, "OOMPolicy": "continue", "WatchdogSec": "60", "TimeoutStopSec": "90",
+		"Delegate":          "cpu memory pids", "DelegateSubgroup": Subgroup, "OOMPolicy": "continue", "WatchdogSec": "60", "TimeoutStopSec": "90",
 	} {
 		if got := s.get("Service." + name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -219,8 +219,8 @@ func TestCompareFindsWhatIsDifferent(t *testing.T) {
 		{"no limit is not a danger", "TimeoutStopSec=90\n", "TimeoutStopSec=infinity\n", []Difference{{"Service.TimeoutStopSec", "infinity", "90", false}}},
 		{"nonsense is one", "TimeoutStopSec=90\n", "TimeoutStopSec=soon\n", []Difference{{"Service.TimeoutStopSec", "soon", "90", true}}},
 		{"the default kill mode ends the tools while turns drain", "KillMode=mixed\n", "", []Difference{{"Service.KillMode", "", "mixed", true}}},
-		{"what was added", "Delegate=memory pids\n", "Delegate=memory pids\nNice=5\n", []Difference{{"Service.Nice", "5", "", false}}},
-		{"an empty value resets", "Delegate=memory pids\n", "Delegate=memory pids\nDelegate=\n", []Difference{{"Service.Delegate", "", "memory pids", false}}},
+		{"what was added", "Delegate=cpu memory pids\n", "Delegate=cpu memory pids\nNice=5\n", []Difference{{"Service.Nice", "5", "", false}}},
+		{"an empty value resets", "Delegate=cpu memory pids\n", "Delegate=cpu memory pids\nDelegate=\n", []Difference{{"Service.Delegate", "", "cpu memory pids", false}}},
 	} {
 		if diff := cmp.Diff(tt.want, by(tt.from, tt.to)); diff != "" {
 			t.Errorf("%s:\n%s", tt.name, diff)
