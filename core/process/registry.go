@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +37,8 @@ var (
 	ErrClosing = errors.New("no new subprocess is started: the gateway is stopping")
 	// ErrNotTracked means that no tracked tree has this pid as its leader.
 	ErrNotTracked = errors.New("no tracked process has this pid")
+	// ErrNoProgram means that a program without a slash is not in PATH.
+	ErrNoProgram = exec.ErrNotFound
 	// ErrOpen refuses a second registry in one program, because adoption and waiting belong to the whole program.
 	ErrOpen = errors.New("another registry is open in this program")
 )

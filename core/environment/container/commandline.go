@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +94,7 @@ func (p *Program) start(ctx context.Context, what string, input bool, args []str
 	started, err := p.processes.Spawn(ctx, process.Spec{
 		Command: p.name + " " + what, Argv: p.Argv(args...), Env: p.Env(), Stdin: input, Policy: process.PolicyGateway, OutputLimit: outputLimit,
 	})
-	if errors.Is(err, exec.ErrNotFound) {
+	if errors.Is(err, process.ErrNoProgram) {
 		return nil, &missingError{p.name}
 	}
 	return started, err
