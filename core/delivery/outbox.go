@@ -75,6 +75,8 @@ type delivery struct {
 	// tries is how often a file broke off, and name its name once it was read.
 	tries int
 	name  string
+	// arrived gets the platform's name of the message; nil: it is not needed.
+	arrived func(message string)
 }
 
 // NewOutbox returns an empty outbox. It does no I/O.
@@ -120,12 +122,8 @@ func (o *Outbox) Post(key, target, text string) {
 
 // PostAs is Post with the id of the message, which is unique for ever.
 func (o *Outbox) PostAs(id, key, target, text string) {
-	row := store.Outbox{ID: id, Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now(), Tried: true}
-	ctx, cancel := o.journal.Patient(context.Background())
-	defer cancel()
-	if err := o.journal.PutOutbox(ctx, row); err != nil {
-		o.o.Log.Warn("message not persisted", "session", key, "error", term.Clean(err.Error(), 300))
-	}
+	row := o.posted(id, key, target, text)
+	o.persist(row)
 	o.enqueue(row)
 }
 
@@ -221,16 +219,19 @@ func chatName(row store.Outbox) string { return row.Adapter + " " + adapter.Chat
 
 // enqueue adds a message that the journal has. The channel is closed after the first attempt, or when this life will make
 // none.
-func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) {
+func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) { return o.enqueueFor(row, nil) }
+
+// enqueueFor is enqueue of a message whose name on its platform arrived gets.
+func (o *Outbox) enqueueFor(row store.Outbox, arrived func(message string)) (tried <-chan struct{}) {
 	row.Tried = false
-	d := delivery{Outbox: row, tried: make(chan struct{}), marked: true}
+	d := delivery{Outbox: row, tried: make(chan struct{}), marked: true, arrived: arrived}
 	o.mu.Lock()
 	name := chatName(row)
 	c := o.chat(name)
 	later := time.Now().Before(c.after) // it is tried together with those before it
 	if later {
 		close(d.tried)
-		c.queue = append(c.queue, delivery{Outbox: row})
+		c.queue = append(c.queue, delivery{Outbox: row, arrived: arrived})
 	} else {
 		c.queue = append(c.queue, d)
 		o.begin(name, c)
@@ -282,6 +283,9 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		switch {
 		case err == nil:
 			o.end(ctx, d.Outbox, "")
+			if n := len(sent.IDs); d.arrived != nil && n > 0 {
+				d.arrived(sent.IDs[n-1])
+			}
 		case final:
 			o.refused(ctx, d, refused)
 		default:

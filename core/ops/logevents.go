@@ -9,6 +9,7 @@ const (
 	LogAdapterTeardown          = "adapter.teardown"
 	LogAPIAccess                = "api.access"
 	LogUserLabel                = "upgrade.user_label"
+	LogApproval                 = "approval"
 	LogBudgetCut                = "budget.cut"
 	LogContextFixed             = "context.fixed"
 	LogTooLong                  = "context.too_long"

@@ -27,7 +27,7 @@ type Step struct {
 	Folder string
 	// Environment is where a command runs; empty is fence.Local.
 	Environment fence.Environment
-	// Into is the command that reads Text as its input, with its pid; empty: Text is the command.
+	// Into is the command that reads Text as its input; empty: Text is the command.
 	Into string
 	// Judgement is the verdict of the caller on a step that is not a command. The gate judges commands itself.
 	Judgement fence.Judgement
@@ -57,3 +57,8 @@ func (o Options) pass(ctx context.Context, call Call, step Step) error {
 func (o Options) passCommand(ctx context.Context, call Call, text, folder, into string) error {
 	return o.pass(ctx, call, Step{Kind: StepCommand, Text: text, Folder: folder, Environment: o.Environment, Into: into})
 }
+
+// WithheldError is the error of a step that was certainly not taken. The model reads Text also when its turn has ended meanwhile.
+type WithheldError struct{ Text string }
+
+func (e *WithheldError) Error() string { return e.Text }

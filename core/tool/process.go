@@ -212,8 +212,7 @@ func (t *Process) end(ctx context.Context, pid int, kill func(context.Context) (
 }
 
 func (t *Process) write(ctx context.Context, call Call, p *process.Process, args processArguments) (string, error) {
-	into := fmt.Sprintf("pid %d: %s", p.PID(), p.Command())
-	if err := t.opts.passCommand(ctx, call, args.Data, t.opts.Workdir, into); err != nil {
+	if err := t.opts.passCommand(ctx, call, args.Data, t.opts.Workdir, p.Command()); err != nil {
 		return "", err
 	}
 	n, err := p.Write(ctx, []byte(args.Data))

@@ -111,7 +111,7 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	if over, is := errors.AsType[*OverError](err); is && call.Over != nil {
 		call.Over(over.Text)
 	}
-	if err != nil && ctx.Err() != nil {
+	if _, withheld := errors.AsType[*WithheldError](err); err != nil && ctx.Err() != nil && !withheld {
 		err = errors.New("interrupted before it was done; it may or may not have taken effect")
 	}
 	if err != nil {

@@ -1,0 +1,173 @@
+package approval
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/fence"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+	"gatewaytui/core/tool"
+)
+
+// maxRules is how many rules one answer makes. A command that needs more is remembered as a whole.
+const maxRules = 5
+
+// granted reports whether an earlier answer allows a step now: of its turn, of its session, or for always.
+func (b *Book) granted(row store.Approval, step tool.Step) bool {
+	if step.Kind == tool.StepStop {
+		return false
+	}
+	now := time.Now()
+	b.mu.Lock()
+	var rules []store.ApprovalRule
+	if m := b.sessions[row.Session]; m != nil && m.conversation == row.SessionID {
+		if m.turn == root(row.Turn) && m.kinds[step.Kind] {
+			b.mu.Unlock()
+			return true
+		}
+		rules = append(rules, m.granted...)
+	}
+	for _, rule := range b.rules {
+		if now.Before(rule.Expires) {
+			rules = append(rules, rule)
+		}
+	}
+	b.mu.Unlock()
+	return b.lift(rules, row, step)
+}
+
+// lift reports whether rules allow a step.
+func (b *Book) lift(rules []store.ApprovalRule, row store.Approval, step tool.Step) bool {
+	if step.Into != "" {
+		return false
+	}
+	var programs []string
+	for _, rule := range rules {
+		if rule.Agent != row.Agent || rule.Environment != row.Environment || rule.Folder != row.Folder || rule.Kind != row.Kind {
+			continue
+		}
+		if rule.Whole && rule.Rule == step.Text {
+			return true
+		}
+		if !rule.Whole {
+			programs = append(programs, rule.Rule)
+		}
+	}
+	return len(programs) > 0 && b.o.Mode(row.Agent) != ModeStrict && b.allows(programs, step)
+}
+
+// allows reports whether a command is allowed where these programs are.
+func (b *Book) allows(programs []string, step tool.Step) bool {
+	f := b.fences[step.Environment]
+	if f == nil || step.Kind != tool.StepCommand {
+		return false
+	}
+	milder := *f
+	milder.Allow = slices.Clone(f.Allow)
+	for _, text := range programs {
+		rule, err := fence.ParseAllowRule(text)
+		if err != nil {
+			return false
+		}
+		milder.Allow = append(milder.Allow, rule)
+	}
+	return milder.Judge(step.Text, step.Folder).Verdict == fence.Allowed
+}
+
+// subcommand is a word behind a program that names what it does.
+var subcommand = regexp.MustCompile(`^[a-z][a-z0-9:_-]*$`)
+
+// derive is what "session" and "always" allow: the programs of the command with their subcommands where the fence can hold it to
+// that, else the whole command again. For a strict agent it is always the whole command.
+func (b *Book) derive(row store.Approval, step tool.Step, by string, now time.Time) []store.ApprovalRule {
+	rule := func(text string, whole bool) store.ApprovalRule {
+		return store.ApprovalRule{
+			ID: newID(), Agent: row.Agent, Environment: row.Environment, Folder: row.Folder, Kind: row.Kind, Rule: text, Whole: whole,
+			Session: row.Session, Approval: row.ID, By: by, At: now, Expires: now.Add(b.o.Always),
+		}
+	}
+	programs := b.programs(row.Agent, step)
+	if len(programs) == 0 || len(programs) > maxRules || !b.allows(programs, step) {
+		return []store.ApprovalRule{rule(step.Text, true)}
+	}
+	var rules []store.ApprovalRule
+	for _, p := range programs {
+		rules = append(rules, rule(p, false))
+	}
+	return rules
+}
+
+// programs are the programs that a command asks for, each with its subcommand.
+func (b *Book) programs(agent string, step tool.Step) (programs []string) {
+	if step.Kind != tool.StepCommand || b.o.Mode(agent) == ModeStrict {
+		return nil
+	}
+	for _, c := range b.judgeCommand(step).Commands {
+		words := strings.Fields(c.Command)
+		if c.Verdict != fence.Ask || len(words) == 0 {
+			continue
+		}
+		rule := words[0]
+		if len(words) > 1 && subcommand.MatchString(words[1]) {
+			rule += " " + words[1]
+		}
+		if !slices.Contains(programs, rule) {
+			programs = append(programs, rule)
+		}
+	}
+	return programs
+}
+
+// ruleWords says what rules allow, for people.
+func ruleWords(rules []store.ApprovalRule) string {
+	var words []string
+	for _, rule := range rules {
+		if rule.Whole {
+			return "the same again in " + term.Clean(rule.Folder, 200)
+		}
+		words = append(words, rule.Rule)
+	}
+	return strings.Join(words, ", ") + " in " + term.Clean(rules[0].Folder, 200)
+}
+
+// Rules implements operator.RuleBook: what "always" made and still holds.
+func (b *Book) Rules(context.Context) ([]ops.Rule, error) {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := []ops.Rule{}
+	for _, rule := range b.rules {
+		if !now.Before(rule.Expires) {
+			continue
+		}
+		program, rest, _ := strings.Cut(rule.Rule, " ")
+		out = append(out, ops.Rule{
+			ID: rule.ID, Agent: rule.Agent, Environment: rule.Environment, Executable: term.Clean(program, 200), Subcommand: term.Clean(rest, 600),
+			Folder: term.Clean(rule.Folder, 600), By: term.Clean(rule.By, 80), MadeAt: ops.At(rule.At), Expires: ops.At(rule.Expires),
+		})
+	}
+	return out, nil
+}
+
+// RemoveRule implements operator.RuleBook. From its return on the rule lifts nothing.
+func (b *Book) RemoveRule(ctx context.Context, id string) error {
+	id = canonical(id)
+	ctx, cancel := b.store.Patient(ctx)
+	defer cancel()
+	found, err := b.store.DropApprovalRule(ctx, id)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.rules = slices.DeleteFunc(b.rules, func(r store.ApprovalRule) bool { return r.ID == id })
+	b.mu.Unlock()
+	if !found {
+		return &ops.Error{Code: ops.CodeNotFound, Message: "no rule " + term.Quote(id), Hint: "`gatewaytui approvals rules` lists them"}
+	}
+	return nil
+}
