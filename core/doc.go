@@ -13,6 +13,7 @@
 //	conversation  turns, agents of sessions, the end of conversations, chat commands
 //	delivery      messages of chats into sessions, answers and notices to chats
 //	notices       what people hear unasked: stops and starts, platforms that are down, ended commands
+//	approval      what asks a person before a tool does it: the gate, its requests and their answers
 //	access        who may do what: roles, and how unknown users are let in
 //	people        what is kept of a person, and its deletion
 //	recovery      what earlier lives left; the record of this one; retention, read-only mode

@@ -153,7 +153,7 @@ type request struct {
 	card card
 	// outcome gets the row as it ended, once.
 	outcome chan store.Approval
-	// ended means that an end was found; whoever sets it sends the outcome.
+	// ended means that the request has its end.
 	ended bool
 	// offersTurn means that the card offers "this turn".
 	offersTurn bool

@@ -496,7 +496,7 @@ func TestTR5_TheNextLifeWithdrawsWhatASIGKILLLeft(t *testing.T) {
 			t.Errorf("what was given back is %q", again)
 		}
 		if again, _ := b.book.Take("telegram:dm:4711"); again != "" {
-			t.Errorf("it is told twice: %q", again)
+			t.Errorf("it comes twice: %q", again)
 		}
 		b.book, killed = killed, b.book
 		time.Sleep(time.Hour) // the old life's turn ends as well: nothing runs

@@ -157,6 +157,9 @@ func (b *Book) Rules(context.Context) ([]ops.Rule, error) {
 // RemoveRule implements operator.RuleBook. From its return on the rule lifts nothing.
 func (b *Book) RemoveRule(ctx context.Context, id string) error {
 	id = canonical(id)
+	if b.store == nil {
+		return &ops.Error{Code: ops.CodeUnavailable, Message: "the database takes no changes"}
+	}
 	ctx, cancel := b.store.Patient(ctx)
 	defer cancel()
 	found, err := b.store.DropApprovalRule(ctx, id)

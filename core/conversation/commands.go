@@ -56,6 +56,8 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
 		{name: "resume", args: "[NUMBER]", help: "continue an earlier conversation of this chat by its number or id, or a suspended one", run: c.resume},
+		{name: "approve", args: "ID [turn|session|always]", help: "allow what an agent asked for; for owners", run: c.approve},
+		{name: "deny", args: "ID [REASON]", help: "refuse what an agent asked for; for owners", run: c.deny},
 		{name: "usage", help: "what the last turn, this conversation and your day used and cost", run: c.usage},
 		{name: "whoami", help: "who you are to the gateway, and what it does with this chat", run: c.whoami},
 		{name: "start", help: "what this is, and what to try first", run: c.start},

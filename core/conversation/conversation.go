@@ -136,6 +136,7 @@ type Options struct {
 	Processes Processes
 	Outbox    *delivery.Outbox
 	News      News
+	Approvals Approvals
 	Gate      Gate
 	Tasks     Tasks
 	Events    delivery.Emitter

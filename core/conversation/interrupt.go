@@ -112,6 +112,9 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 func (c *Conversations) EscalateStalls(ctx context.Context, now time.Time) {
 	warn, after := c.o.Bounds.StallWarn, c.o.Bounds.StallAfter
 	for _, v := range c.o.Table.Turns() {
+		if v.Approval != "" { // it waits for a person, within approvals.expire
+			continue
+		}
 		still := now.Sub(v.Progress)
 		if warn > 0 && still >= warn && c.o.Table.MarkStalled(v.Turn, now) {
 			c.o.Log.Warn("turn stalled", "session", v.Session.Key, "turn", v.ID, "doing", v.Doing, "without_progress", still.Round(time.Second))

@@ -41,6 +41,7 @@ func New(o Options) (*Gateway, error) {
 	reached := bounds{}
 	g.budget = g.newBudget()
 	g.buildLeaves(slots, reached)
+	g.approvals = g.newApprovals()
 	trees := reap.New(g.procs, o.Config.Process.KillGrace.Duration)
 	g.buildConversations(slots, trees, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
 	g.buildAdapters()
@@ -49,7 +50,7 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, Inbox: []operator.InboxSource{g.budget}, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, Inbox: []operator.InboxSource{g.approvals, g.budget}, Rules: g.approvals, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
@@ -135,7 +136,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Outbox: g.outbox, News: g.notices, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
@@ -207,6 +208,6 @@ func (g *Gateway) tools(names []string) *tool.Set {
 	cfg := g.opts.Config
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: g.opts.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

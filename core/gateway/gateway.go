@@ -23,6 +23,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/approval"
 	"gatewaytui/core/background"
 	"gatewaytui/core/budget"
 	"gatewaytui/core/config"
@@ -72,6 +73,7 @@ type Gateway struct {
 	search        *search.Index
 	notices       *notices.Notices
 	budget        *budget.Ledger
+	approvals     *approval.Book
 }
 
 // watchers are the goroutines that watch a running gateway. They end with ctx.
@@ -216,6 +218,9 @@ func (g *Gateway) open(ctx context.Context) error {
 		return err
 	}
 	if err := g.budget.Open(ctx, g.recovery.Store()); err != nil {
+		return err
+	}
+	if err := g.openApprovals(ctx); err != nil {
 		return err
 	}
 	if err := g.procs.Open(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
 	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
@@ -49,6 +50,8 @@ type Options struct {
 	Media *media.Media
 	// Folder is the work folder of the agents, for the tools of the group files.
 	Folder *files.Folder
+	// Fence judges the commands that run in an environment, with the rules of the config; nil: there are none.
+	Fence func(fence.Environment) *fence.Fence
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.

@@ -9,6 +9,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/doctor"
+	"gatewaytui/core/fence"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
@@ -32,6 +33,9 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
 		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Folder: l.parts.folder,
+		Fence: func(e fence.Environment) *fence.Fence {
+			return l.loaded.Fence(e, l.home.Dir(), l.home.Work(), l.o.Getenv)
+		},
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()

@@ -19,6 +19,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/approval"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/session"
@@ -36,6 +37,7 @@ type Metrics struct {
 	models, results           []string // the values of the labels model and result
 	calls, tokens, cost       *prometheus.CounterVec
 	fallbacks                 *prometheus.CounterVec
+	approvals                 *prometheus.CounterVec
 	callSeconds               *prometheus.HistogramVec
 }
 
@@ -71,6 +73,10 @@ func New(adapters, models []string, read Gauges) *Metrics {
 	m.countTurns()
 	m.countMessages()
 	m.countCalls()
+	m.approvals = m.counters("gatewaytui_approvals_total", "Steps of tools that asked for an approval, by outcome; granted: an earlier answer allowed it.", "outcome")
+	for _, outcome := range approval.Outcomes {
+		m.approvals.WithLabelValues(outcome)
+	}
 	gauge := func(name, help string, of func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of))
 	}
@@ -270,3 +276,6 @@ func (c limitCollector) Collect(ch chan<- prometheus.Metric) {
 		send("gatewaytui_limit_waiting", "How many wait for a bound of the config.", prometheus.GaugeValue, float64(row.Waiting))
 	}
 }
+
+// Approval counts a step that asked for an approval, by one of approval.Outcomes.
+func (m *Metrics) Approval(outcome string) { m.approvals.WithLabelValues(outcome).Inc() }

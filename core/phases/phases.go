@@ -15,6 +15,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/approval"
 	"gatewaytui/core/background"
 	"gatewaytui/core/bound"
 	"gatewaytui/core/config"
@@ -61,6 +62,7 @@ type Options struct {
 	Trees         *reap.Trees
 	Conversations *conversation.Conversations
 	Notices       *notices.Notices
+	Approvals     *approval.Book
 	Outbox        *delivery.Outbox
 	Adapters      *adapter.Supervisor
 	Background    *background.Group
@@ -131,7 +133,7 @@ func (f *Phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
 	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
 		return f.o.Recovery.RecordStop(ctx, rep, now, f.o.Gateway.Stopped().Audit)
-	}})
+	}}, shutdown.Item{Kind: "approvals", ID: "what waits for a person", Run: f.o.Approvals.Stop})
 }
 
 func (f *Phases) whenNotify(*shutdown.Run) (bool, string) {
@@ -146,13 +148,17 @@ func (f *Phases) whenNotify(*shutdown.Run) (bool, string) {
 
 // notifyItems tell each chat with a running turn and the home chats (S6, A2).
 func (f *Phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	return f.o.Notices.StopItems(f.o.Table.Turns(), r.Report().Restart, func(ctx context.Context, key, target, text string) error {
+	items := f.o.Notices.StopItems(f.o.Table.Turns(), r.Report().Restart, func(ctx context.Context, key, target, text string) error {
 		return f.o.Outbox.Send(ctx, key, session.Platform(key), adapter.Outgoing{Target: target, Text: text})
 	})
+	if f.o.Approvals.Withdrew() > 0 {
+		items = append(items, shutdown.Item{Kind: "approvals", ID: "withdrawn requests", Run: f.o.Approvals.Tell})
+	}
+	return items
 }
 
 // drainItems are the running turns, without the one that asked for the stop (A5) and without those that stalled already
-// (A6): both are named as not awaited.
+// (A6), and without those that wait for a person (TR5): all are named as not awaited.
 func (f *Phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
 	var out []ops.Item
@@ -162,6 +168,8 @@ func (f *Phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 		switch {
 		case key == asker:
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: "it asked for this stop"})
+		case v.Approval != "":
+			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: "it waited for a person; its request " + v.Approval + " is withdrawn"})
 		case !v.StalledAt.IsZero() || warn > 0 && time.Since(v.Progress) >= warn: // the watcher would find it stalled
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: fmt.Sprintf("stalled: no output for %s: %s", ops.Clock(time.Since(v.Progress)), ops.StepWords(v.Doing))})
 		default:

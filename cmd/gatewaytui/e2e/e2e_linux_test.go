@@ -115,6 +115,9 @@ func spawnUnder(t testing.TB, wrapper, home, config string, args ...string) *gat
 	}
 	g.cmd = exec.Command(argv[0], argv[1:]...)
 	g.cmd.Env = os.Environ()
+	if !strings.Contains(config, "approvals = ") { // the scripts run any command
+		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_AGENT_APPROVALS=off")
+	}
 	if !strings.Contains(config, "listen = ") {
 		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
 	}
