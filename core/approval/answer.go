@@ -232,7 +232,7 @@ func scopes(row store.Approval) []string {
 	all := []ops.Scope{ops.ScopeOnce}
 	switch {
 	case row.Kind == string(tool.StepStop):
-	case row.InputOf != "":
+	case row.InputOf != "", row.Kind == string(tool.StepWrite):
 		all = append(all, ops.ScopeTurn)
 	default:
 		all = ops.Scopes

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -48,10 +49,36 @@ type Own struct {
 type Folder struct {
 	dir string
 	own Own
+	// fixed means that dir has no symbolic links, and is refused once it has some.
+	fixed bool
 }
 
 // New returns the work folder dir, an absolute path. It is made, 0700, by the first call.
 func New(dir string, own Own) *Folder { return &Folder{dir: dir, own: own} }
+
+// Outside is the folder of a path that leads out of the work folder, and the name of its file there, for a write that a person has to
+// allow. The folder exists, its path has no symbolic links, and it must still have none when the file is written. is is false for every
+// other path, also for one that no one may write to: a write to it says why.
+func (f *Folder) Outside(name string) (folder *Folder, dir, base string, is bool) {
+	if name == "~" || strings.HasPrefix(name, "~/") || len(name) > maxPath || strings.HasSuffix(name, "/") {
+		return nil, "", "", false
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(f.dir, name)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(filepath.Clean(name)))
+	if err != nil {
+		return nil, "", "", false
+	}
+	if work, err := filepath.EvalSymlinks(f.dir); err != nil || within(work, dir) {
+		return nil, "", "", false
+	}
+	folder = &Folder{dir: dir, own: f.own, fixed: true}
+	if folder.ownsFolder(dir) {
+		return nil, "", "", false
+	}
+	return folder, dir, filepath.Base(name), true
+}
 
 // ErrFolder is the error of a folder where a file is needed.
 var ErrFolder = errors.New("it is a folder, not a file")

@@ -80,6 +80,9 @@ func (f *Folder) enter() (*place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the work folder: %w", cause(err))
 	}
+	if f.fixed && real != f.dir {
+		return nil, errMoved
+	}
 	root, err := os.OpenRoot(real)
 	if err != nil {
 		return nil, fmt.Errorf("open the work folder: %w", cause(err))

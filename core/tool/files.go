@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"gatewaytui/core/bound"
+	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
 	"gatewaytui/core/model"
 	"gatewaytui/core/term"
@@ -23,6 +25,9 @@ type fileTool[A any] struct {
 	// path is the path in the arguments, and do does the call, whose result may be as long as Options.OutputLimit.
 	path func(A) string
 	do   func(context.Context, *files.Folder, A, int) (string, error)
+	// writes says what a call writes, for a person, and at is the call for another name; nil: the tool writes nothing.
+	writes func(A) string
+	at     func(a A, name string) A
 }
 
 // NewFiles returns the tools of the group files (TR9).
@@ -35,7 +40,7 @@ func NewFiles(opts Options) []Tool {
 			"path":{"type":"string","description":"from the work folder, such as src/main.go"},
 			"from":{"type":"integer","description":"number of the first line; 1 without it"},
 			"lines":{"type":"integer","description":"how many lines; as many as fit without it"}}`,
-			opts, func(a readArguments) string { return a.Path }, readFile,
+			opts, func(a readArguments) string { return a.Path }, readFile, nil, nil,
 		},
 		fileTool[writeArguments]{
 			"files_write", "Write a whole file of the work folder: a new one, or in place of the old one. Folders on the way are made. Change a part of a " +
@@ -44,6 +49,7 @@ func NewFiles(opts Options) []Tool {
 			"path":{"type":"string","description":"from the work folder"},
 			"content":{"type":"string","description":"the whole file"}}`,
 			opts, func(a writeArguments) string { return a.Path }, writeFile,
+			func(a writeArguments) string { return written(a.Content) }, func(a writeArguments, name string) writeArguments { a.Path = name; return a },
 		},
 		fileTool[editArguments]{
 			"files_edit", "Replace an exact text in a file of the work folder. It must occur once, unless all is true. The rest of the file, the ends of " +
@@ -54,6 +60,7 @@ func NewFiles(opts Options) []Tool {
 			"new":{"type":"string","description":"what is to be there instead"},
 			"all":{"type":"boolean","description":"replace it wherever it occurs"}}`,
 			opts, func(a editArguments) string { return a.Path }, editFile,
+			func(a editArguments) string { return "- " + a.Old + "\n+ " + written(a.New) }, func(a editArguments, name string) editArguments { a.Path = name; return a },
 		},
 		fileTool[listArguments]{
 			"files_list", "List a folder of the work folder by name, with types and sizes. It does not go into .git, nor through symbolic links.",
@@ -61,7 +68,7 @@ func NewFiles(opts Options) []Tool {
 			"path":{"type":"string","description":"the folder; the work folder without it"},
 			"depth":{"type":"integer","description":"how many folders deep, from 1, which it is without it, to ` + strconv.Itoa(files.MaxFolders) + `"},
 			"glob":{"type":"string","description":"only paths like this, such as *.go or src/**/*.{js,ts}"}}`,
-			opts, func(a listArguments) string { return cmp.Or(a.Path, ".") }, listFiles,
+			opts, func(a listArguments) string { return cmp.Or(a.Path, ".") }, listFiles, nil, nil,
 		},
 		fileTool[searchArguments]{
 			"files_search", "Find lines in the text files of the work folder by a regular expression (RE2). It leaves out .git, binary files and what " +
@@ -72,7 +79,7 @@ func NewFiles(opts Options) []Tool {
 			"glob":{"type":"string","description":"only paths like this, such as *.go or src/**/*.{js,ts}"},
 			"ignore_case":{"type":"boolean"},
 			"limit":{"type":"integer","description":"the most lines; ` + strconv.Itoa(matches) + ` without it, at most ` + strconv.Itoa(files.MaxMatches) + `"}}`,
-			opts, func(a searchArguments) string { return cmp.Or(a.Path, ".") }, searchFiles,
+			opts, func(a searchArguments) string { return cmp.Or(a.Path, ".") }, searchFiles, nil, nil,
 		},
 	}
 }
@@ -97,13 +104,17 @@ func (t fileTool[A]) Run(ctx context.Context, call Call) (string, error) {
 		return "", required("path")
 	}
 	call.Progress(t.name + ": " + term.Clean(path, goalWidth))
+	folder, args, err := t.passed(ctx, call, args)
+	if err != nil {
+		return "", err
+	}
 	limited, stop := context.WithTimeout(ctx, t.opts.Timeout)
 	defer stop()
 	patient, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(limited, func() { time.AfterFunc(settle, abandon) })()
 	text, abandoned, err := bound.Call(patient, 0, func(context.Context) (string, error) {
-		return t.do(limited, t.opts.Folder, args, t.opts.OutputLimit)
+		return t.do(limited, folder, args, t.opts.OutputLimit)
 	}, nil)
 	switch {
 	case err == nil:
@@ -114,6 +125,34 @@ func (t fileTool[A]) Run(ctx context.Context, call Call) (string, error) {
 		err = fmt.Errorf("it is not done within %v; ask for less at once", t.opts.Timeout)
 	}
 	return "", fmt.Errorf("%s %s: %w", t.name, term.Quote(path), err)
+}
+
+// passed is the folder of a call and the call in it. For a write outside of the work folder it asks the gate first, and what is written
+// is at the path that was asked for.
+func (t fileTool[A]) passed(ctx context.Context, call Call, args A) (*files.Folder, A, error) {
+	if t.writes == nil || t.opts.Gate == nil {
+		return t.opts.Folder, args, nil
+	}
+	folder, dir, base, outside := t.opts.Folder.Outside(t.path(args))
+	if !outside {
+		return t.opts.Folder, args, nil
+	}
+	step := Step{
+		Kind: StepWrite, Text: filepath.Join(dir, base) + "\n" + t.writes(args), Folder: dir,
+		Judgement: fence.Judgement{Verdict: fence.Ask, Reasons: []string{"it is outside of the work folder"}},
+	}
+	if err := t.opts.pass(ctx, call, step); err != nil {
+		return nil, args, err
+	}
+	return folder, t.at(args, base), nil
+}
+
+// written is a text that a call may lack.
+func written(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 // settle is how long an interrupted call may take to end.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/fence"
+	"gatewaytui/core/files"
 )
 
 // asked is a gate that notes each step and refuses those with a word.
@@ -80,5 +81,70 @@ func TestTR3_AStepThatEndsTheTurnSaysWhatTheUserReads(t *testing.T) {
 	b.call(t.Context(), b.terminal, map[string]any{"command": "true"}, func(c *Call) { c.Over = func(text string) { answer = text } })
 	if answer != "three refusals" {
 		t.Errorf("the turn ends with %q", answer)
+	}
+}
+
+func TestTR3_AWriteOutsideOfTheWorkFolderIsAskedAndIsWhereItWasAsked(t *testing.T) {
+	outside, home := t.TempDir(), t.TempDir()
+	work := filepath.Join(t.TempDir(), "work")
+	if err := errors.Join(os.Mkdir(work, 0o700), os.Symlink(outside, filepath.Join(work, "link")), os.WriteFile(filepath.Join(outside, "old"), []byte("one"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	real, err := filepath.EvalSymlinks(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := &asked{refuses: "no.txt", err: errors.New("a person said no")}
+	set := NewSet(4096, NewFiles(Options{Timeout: patience, OutputLimit: 4096, Workdir: work, Folder: files.New(work, files.Own{Home: home, Work: work}), Gate: gate})...)
+	for _, tt := range []struct {
+		tool, arguments string
+		// asked is what a person sees, empty where there is no question; file is what is written.
+		asked, file, content string
+	}{
+		{"files_write", `{"path":"in.txt","content":"x"}`, "", filepath.Join(work, "in.txt"), "x"},
+		{"files_write", `{"path":"` + outside + `/new.txt","content":"hello"}`, real + "/new.txt\nhello", real + "/new.txt", "hello"},
+		{"files_write", `{"path":"link/through.txt","content":"hello"}`, real + "/through.txt\nhello", real + "/through.txt", "hello"},
+		{"files_edit", `{"path":"` + outside + `/old","old":"one","new":"two"}`, real + "/old\n- one\n+ two", real + "/old", "two"},
+		{"files_write", `{"path":"` + outside + `/no.txt","content":"x"}`, real + "/no.txt\nx", real + "/no.txt", ""},
+		{"files_write", `{"path":"` + home + `/api.key","content":"x"}`, "", home + "/api.key", ""},
+		{"files_write", `{"path":"` + outside + `/missing/x","content":"x"}`, "", real + "/missing/x", ""},
+		{"files_read", `{"path":"` + outside + `/old"}`, "", real + "/old", "two"},
+	} {
+		gate.steps = nil
+		text := set.Run(t.Context(), tt.tool, Call{Session: "s", Turn: "t", Arguments: []byte(tt.arguments), Progress: func(string) {}})
+		seen := ""
+		if len(gate.steps) == 1 {
+			seen = gate.steps[0].Text
+		}
+		if seen != tt.asked || len(gate.steps) > 1 {
+			t.Errorf("%s %s asked %+v, want %q", tt.tool, tt.arguments, gate.steps, tt.asked)
+		}
+		if got, _ := os.ReadFile(tt.file); string(got) != tt.content {
+			t.Errorf("%s %s answered %s, and the file has %q, want %q", tt.tool, tt.arguments, text, got, tt.content)
+		}
+	}
+}
+
+// mover replaces a folder by a link while a person is asked.
+type mover struct{ move func() }
+
+func (m mover) Pass(context.Context, Call, Step) error { m.move(); return nil }
+
+func TestTR3_AFolderThatMovesDuringTheQuestionIsNotWrittenTo(t *testing.T) {
+	outside, other := t.TempDir(), t.TempDir()
+	work := t.TempDir()
+	target := filepath.Join(outside, "sub")
+	if err := os.Mkdir(target, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gate := mover{func() {
+		if err := errors.Join(os.Remove(target), os.Symlink(other, target)); err != nil {
+			t.Error(err)
+		}
+	}}
+	set := NewSet(4096, NewFiles(Options{Timeout: patience, OutputLimit: 4096, Workdir: work, Folder: files.New(work, files.Own{}), Gate: gate})...)
+	text := set.Run(t.Context(), "files_write", Call{Session: "s", Turn: "t", Arguments: []byte(`{"path":"` + target + `/x","content":"x"}`), Progress: func(string) {}})
+	if entries, _ := os.ReadDir(other); len(entries) != 0 || !strings.Contains(text, "error") {
+		t.Errorf("it answered %s, and the other folder has %v", text, entries)
 	}
 }
