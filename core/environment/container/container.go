@@ -69,6 +69,8 @@ type Options struct {
 	Defined []Settings
 	// Env are the variables that commands of an agent see beyond those of the image, as NAME=value; nil: there are none.
 	Env func(agent string) []string
+	// Warn gets what keeps containers from being made, at the start; nil: it is logged.
+	Warn func(text string)
 	// Settled is called after containers were removed in the background, on the goroutine that removes them. It may be nil.
 	Settled func(ctx context.Context)
 	// Log is required.
@@ -104,7 +106,8 @@ type Engine struct {
 	all  map[string]*Container // by name: everything that may exist
 	// retrying says that the task runs which removes what is left.
 	retrying bool
-	answered CommandLine // the program that answered last; nil: none did yet
+	answered CommandLine // the program that answered; nil: none did yet
+	rootless bool        // answered is a Docker that maps root of a container to the gateway's user
 }
 
 // Container is one container, or what may be one.

@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,3 +277,39 @@ func TestTR6_AStartThatIsCutOffLeavesNothing(t *testing.T) {
 		t.Errorf("the rows are %+v", r.Rows())
 	}
 }
+
+// Root of a container of a rootless Docker is the gateway's user; another user could not write the work folder. Rootless Podman maps
+// users by --userns.
+func TestTR6_ARootlessDaemonMapsTheUser(t *testing.T) {
+	for _, tt := range []struct {
+		name, info string
+		program    string
+		want       []string
+	}{
+		{"docker as root", `{"SecurityOptions":["name=seccomp,profile=builtin"]}`, Docker, []string{"--user", "1000:1000"}},
+		{"rootless docker", `{"SecurityOptions":["name=seccomp,profile=builtin","name=rootless"]}`, Docker, []string{"--user", "0:0"}},
+		{"podman", `{"host":{"security":{"rootless":true}}}`, Podman, []string{"--user", "1000:1000", "--userns", "keep-id"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := New(Options{Programs: []CommandLine{informed{CommandLine: NewProgram(tt.program, nil), info: tt.info}}, UID: 1000, GID: 1000, Log: slog.New(slog.DiscardHandler)})
+			p, err := e.program(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := e.add(p, Settings{Image: image}, Owner{Work: "/w", Home: "/h"}).runArgs()
+			for i := 0; i < len(tt.want); i += 2 {
+				if at := slices.Index(args, tt.want[i]); at < 0 || args[at+1] != tt.want[i+1] {
+					t.Errorf("want %v in %q", tt.want[i:i+2], args)
+				}
+			}
+		})
+	}
+}
+
+// informed is a program whose daemon says info.
+type informed struct {
+	CommandLine
+	info string
+}
+
+func (p informed) Run(context.Context, ...string) (string, int, error) { return p.info, 0, nil }

@@ -19,7 +19,7 @@ import (
 func (e *Engine) Kind() environment.Kind { return environment.KindContainer }
 
 // Probe implements environment.Driver. It begins to remove what earlier lives left. It fails where no program is installed. A
-// daemon that does not answer, and an image that is missing, may be there at the first use: they are in detail, and are logged.
+// daemon that does not answer, and an image that is missing, may be there at the first use: they are in detail, and Options.Warn gets them.
 // Where the config has no containers, it starts no program.
 func (e *Engine) Probe(ctx context.Context) (detail string, err error) {
 	e.recover(ctx)
@@ -35,7 +35,11 @@ func (e *Engine) Probe(ctx context.Context) (detail string, err error) {
 	}
 	var all []string
 	for _, p := range problems {
-		e.log.Warn("environment cannot be used now", "event", ops.LogEnvironment, "kind", Kind, "error", p.Error())
+		if e.opts.Warn != nil {
+			e.opts.Warn(p.Error())
+		} else {
+			e.log.Warn("environment cannot be used now", "event", ops.LogEnvironment, "kind", Kind, "error", p.Error())
+		}
 		all = append(all, p.Error())
 	}
 	return cmp.Or(strings.Join(all, "; "), name+" answers"), nil

@@ -54,11 +54,17 @@ func (c *Container) failed(ctx context.Context, err error) error {
 // runArgs are the arguments that make and start the container.
 func (c *Container) runArgs() []string {
 	e, v := c.engine, c.settings
+	uid, gid := e.opts.UID, e.opts.GID
+	e.mu.Lock()
+	if e.rootless {
+		uid, gid = 0, 0 // the gateway's user, on this machine
+	}
+	e.mu.Unlock()
 	args := []string{
 		"run", "--interactive", "--rm", "--pull", "never", "--init", "--name", c.name,
 		"--label", labelHome + "=" + e.opts.HomeID, "--label", labelLife + "=" + e.opts.Life, "--label", labelSession + "=" + c.owner.Session,
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--log-driver", "none",
-		"--user", strconv.Itoa(e.opts.UID) + ":" + strconv.Itoa(e.opts.GID), "--workdir", c.owner.Work,
+		"--user", strconv.Itoa(uid) + ":" + strconv.Itoa(gid), "--workdir", c.owner.Work,
 		"--tmpfs", runDir + ":rw,noexec,nosuid,nodev,mode=1777,size=1m",
 	}
 	if c.program.Name() == Podman && e.opts.UID != 0 {

@@ -22,10 +22,10 @@ func (e *Engine) program(ctx context.Context) (CommandLine, error) {
 	var errs []error
 	lacking := 0
 	for _, p := range e.opts.Programs {
-		err := answers(ctx, p)
+		rootless, err := answers(ctx, p)
 		if err == nil {
 			e.mu.Lock()
-			e.answered = p
+			e.answered, e.rootless = p, rootless
 			e.mu.Unlock()
 			return p, nil
 		}
@@ -51,18 +51,18 @@ func (e *Engine) named(name string) CommandLine {
 	return e.opts.Programs[0]
 }
 
-// answers asks a program's daemon for its version.
-func answers(ctx context.Context, p CommandLine) error {
+// answers asks a program's daemon about itself. rootless says that it is Docker's and runs as the gateway's user.
+func answers(ctx context.Context, p CommandLine) (rootless bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askBound)
 	defer cancel()
 	output, code, err := p.Run(ctx, "info", "--format", "{{json .}}")
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case code != 0 || noDaemon(output):
-		return errors.New(p.explain(output))
+		return false, errors.New(p.explain(output))
 	}
-	return nil
+	return p.Name() == Docker && strings.Contains(output, "name=rootless"), nil // SecurityOptions of docker info
 }
 
 // Check finds out whether environments can be made: whether the daemon answers, has their images, and whether their paths
