@@ -46,6 +46,8 @@ const (
 // Rules are what the config says. They never change within a life.
 type Rules struct {
 	Unknown Unknown
+	// API is the role of all programs (adapters.api.role).
+	API ops.Role
 	// Owners are access.owners.
 	Owners []Person
 	// Platforms are those whose people are named one by one. A person of another platform has no role.
@@ -66,6 +68,9 @@ var number = regexp.MustCompile(`^[1-9][0-9]{0,19}$`)
 
 // role is the role that the config gives a person.
 func (r Rules) role(p Person) ops.Role {
+	if p.Platform == API {
+		return r.API
+	}
 	for _, owner := range r.Owners {
 		if owner == p {
 			return ops.RoleOwner

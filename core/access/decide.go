@@ -23,13 +23,8 @@ const (
 // Command is the use of a chat command.
 func Command(name string) Action { return Action("/" + name) }
 
-// Platforms that are none of a chat.
-const (
-	// Control is the platform of sessions that the control socket, the console and the command line make.
-	Control = "cli"
-	// API is the platform of programs.
-	API = "api"
-)
+// API is the platform of programs, which is none of a chat.
+const API = "api"
 
 // least is the role that an action needs. What is not listed needs a member: every other chat command.
 var least = map[Action]ops.Role{
@@ -49,13 +44,5 @@ func Decide(role ops.Role, do Action, platform string) bool {
 	if needs == "" {
 		needs = ops.RoleMember
 	}
-	switch platform {
-	case Control:
-		role = ops.RoleOwner
-	case API:
-		if byPeople[do] {
-			return false
-		}
-	}
-	return role != "" && role.AtLeast(needs)
+	return role.AtLeast(needs) && (platform != API || !byPeople[do])
 }

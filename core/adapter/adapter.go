@@ -77,7 +77,7 @@ type Sent struct {
 	IDs []string
 }
 
-// Inbound is a message from a chat, from a user who is allowed to speak.
+// Inbound is a message from a chat, from a user whom Door admits.
 type Inbound struct {
 	Adapter string
 	// Session is the session's key, e.g. telegram:dm:4711.
@@ -158,6 +158,7 @@ type Receiver interface {
 	// empty if that is not known. The error says that it is not known. ctx bounds the look at the processes.
 	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
 	Archive
+	Door
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
 	// content.
 	ToolRefused(by ops.Actor, call string)

@@ -89,7 +89,7 @@ func (r *run) reserve() int {
 // fixed is the estimate for what every request of the turn has.
 func (r *run) fixed() int {
 	system := window.Text(r.system())
-	if len(r.turn.Input.Tools) > 0 {
+	if len(r.turn.Input.Tools) > 0 || r.turn.NoTools {
 		return system + window.Tools(r.offered())
 	}
 	if r.a.toolTokens == 0 {

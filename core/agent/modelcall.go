@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/tool"
 )
 
 // complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.
@@ -123,9 +124,20 @@ func (r *run) request() model.Request {
 	return model.Request{Session: r.a.script, Messages: messages, Tools: r.offered(), Params: in.Params}
 }
 
+// noTools is the tools of a turn without any.
+var noTools = tool.NewSet(0)
+
+// tools are those of the agent that the turn may use.
+func (r *run) tools() *tool.Set {
+	if r.turn.NoTools {
+		return noTools
+	}
+	return r.a.cfg.Tools
+}
+
 // offered are the tools that the model may call. The client's function hides the agent's tool of the same name.
 func (r *run) offered() []model.ToolSpec {
-	own := r.a.cfg.Tools.Specs()
+	own := r.tools().Specs()
 	if len(r.turn.Input.Tools) == 0 {
 		return own
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 	"gatewaytui/core/tool"
 )
@@ -22,9 +23,12 @@ type Definition struct {
 	Budget string
 }
 
-// Route gives the sessions whose key matches a pattern an agent. See text.GlobKey for patterns.
+// Route gives the sessions whose key matches a pattern an agent, if Role is empty or that of who speaks. See text.GlobKey for
+// patterns.
 type Route struct {
-	Match, Agent string
+	Match string
+	Role  ops.Role
+	Agent string
 }
 
 // Roster is the definitions of a config, and the routes by which a session gets one. It never changes and may be used by many
@@ -40,14 +44,14 @@ func NewRoster(models *model.Pool, definitions []Definition, routes []Route) *Ro
 	return &Roster{models: models, definitions: definitions, routes: routes}
 }
 
-// Pick is the definition of a session: the one that its message named, else that of the first route that matches its key, else
-// the default. named is empty for a message that names none; a name that is not known counts as none.
-func (r *Roster) Pick(key, named string) *Definition {
+// Pick is the definition of a session: the one that its message named, else that of the first route that matches its key and the
+// role of the message's sender, else the default. named is empty for a message that names none; a name that is not known counts as none.
+func (r *Roster) Pick(key string, role ops.Role, named string) *Definition {
 	if d := r.find(named); d != nil {
 		return d
 	}
 	for _, route := range r.routes {
-		if d := r.find(route.Agent); d != nil && text.GlobKey(route.Match, key) {
+		if d := r.find(route.Agent); d != nil && (route.Role == "" || route.Role == role) && text.GlobKey(route.Match, key) {
 			return d
 		}
 	}

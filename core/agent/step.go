@@ -71,7 +71,7 @@ func (r *run) call(calls []model.ToolCall) error {
 		}
 		r.toolsRan = true
 		r.progress(c.Name)
-		text := r.a.cfg.Tools.Run(r.ctx, c.Name, tool.Call{
+		text := r.tools().Run(r.ctx, c.Name, tool.Call{
 			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
 			Agent: r.a.cfg.Definition, Person: r.turn.Person, Unattended: r.turn.Unattended, Over: func(answer string) { r.over = answer },
 			Progress: r.progress, Signalled: r.turn.Signalled, Delegate: r,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 )
 
@@ -319,10 +320,10 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 // defaultChat is how a session without a route is shown.
 var defaultChat = Chat{Progress: ProgressShort, Stream: StreamOff, Sessions: SessionsAuto, Join: Duration{Duration: 1500 * time.Millisecond}}
 
-// ChatOf is how the session of this key is shown in its chat: as the first route that matches says.
-func (c Config) ChatOf(key string) Chat {
+// ChatOf is how the session of this key is shown in its chat to a person of a role: as the first route that matches says.
+func (c Config) ChatOf(key string, role ops.Role) Chat {
 	chat := defaultChat
-	if r := c.route(key); r != nil {
+	if r := c.route(key, role); r != nil {
 		chat = r.Chat
 	}
 	if chat.Mention == "" && strings.HasPrefix(key, "telegram:") {
@@ -332,23 +333,23 @@ func (c Config) ChatOf(key string) Chat {
 	return chat
 }
 
-// route is the first route that matches a session's key; nil: none does.
-func (c Config) route(key string) *Route {
+// route is the first route that matches a session's key and a role; nil: none does.
+func (c Config) route(key string, role ops.Role) *Route {
 	for _, r := range c.Routes {
-		if text.GlobKey(r.Match, key) {
+		if (r.Role == "" || ops.Role(r.Role) == role) && text.GlobKey(r.Match, key) {
 			return r
 		}
 	}
 	return nil
 }
 
-// RouteOf says which route is that of the session of this key, and how its chat is shown.
-func (c Config) RouteOf(key string) string {
+// RouteOf says which route is that of the session of this key for a person of a role, and how its chat is shown.
+func (c Config) RouteOf(key string, role ops.Role) string {
 	match := "no route matches, so the defaults hold"
-	if r := c.route(key); r != nil {
+	if r := c.route(key, role); r != nil {
 		match = r.Match
 	}
-	chat := c.ChatOf(key)
+	chat := c.ChatOf(key, role)
 	return fmt.Sprintf("%s; progress = %s, stream = %s, busy = %s, in a group mention = %s, sessions = %s",
 		match, chat.Progress, chat.Stream, cmp.Or(chat.Busy, "steer in a direct message, else queue"), chat.Mention, chat.Sessions)
 }

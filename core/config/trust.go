@@ -12,6 +12,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 )
 
@@ -30,9 +31,9 @@ const (
 
 // The roles of people (TR1), as routes.role and adapters.api.role name them.
 const (
-	RoleOwner  = "owner"
-	RoleMember = "member"
-	RoleGuest  = "guest"
+	RoleOwner  = string(ops.RoleOwner)
+	RoleMember = string(ops.RoleMember)
+	RoleGuest  = string(ops.RoleGuest)
 )
 
 var roles = []string{RoleOwner, RoleMember, RoleGuest}

@@ -54,7 +54,7 @@ func (c *Conversations) choice(key string) string {
 
 // definition is the definition of a turn's agent. A /background session has that of its conversation.
 func (c *Conversations) definition(t *session.Turn) *agent.Definition {
-	return c.o.Roster.Pick(session.Owner(t.Session.Key), t.Message.Agent)
+	return c.o.Roster.Pick(session.Owner(t.Session.Key), t.Message.Role, t.Message.Agent)
 }
 
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is

@@ -60,6 +60,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "deny", args: "ID [REASON]", help: "refuse what an agent asked for; for owners", run: c.deny},
 		{name: "usage", help: "what the last turn, this conversation and your day used and cost", run: c.usage},
 		{name: "whoami", help: "who you are to the gateway, and what it does with this chat", run: c.whoami},
+		{name: "people", args: "[approve CODE|add ID|remove ID|role ID ROLE]", help: "who may speak to this gateway; let someone in, or not any more", run: c.people},
 		{name: "start", help: "what this is, and what to try first", run: c.start},
 		{name: "help", help: "this list", run: c.help},
 	}
@@ -109,6 +110,9 @@ func (c *Conversations) answer(ctx context.Context, name string, u use) (string,
 		if cmd.name != name {
 			continue
 		}
+		if !mayUse(u, name) {
+			return notForYou(u, name), nil
+		}
 		if cmd.work {
 			if err := c.o.Gate.Admit(); err != nil {
 				return "", err
@@ -137,10 +141,13 @@ func (c *Conversations) nearest(name string) string {
 	return "Did you mean /" + best + "? "
 }
 
-func (c *Conversations) help(context.Context, use) (string, error) {
+func (c *Conversations) help(_ context.Context, u use) (string, error) {
 	var b strings.Builder
 	b.WriteString("Anything that does not begin with a slash goes to the agent. The commands:\n")
 	for _, cmd := range c.commands {
+		if !mayUse(u, cmd.name) {
+			continue
+		}
 		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace("/"+cmd.name+" "+cmd.args), cmd.help)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil

@@ -150,8 +150,12 @@ type Options struct {
 	Reached func(bound string)
 	// Find finds what was said within own, newest first, at most limit messages.
 	Find func(ctx context.Context, text string, own Own, limit int) (ops.Found, error)
+	// People are who may speak, and as what.
+	People delivery.People
+	// LetIn does what an owner asked with /people.
+	LetIn func(ctx context.Context, by, words string) (string, error)
 	// Route says which route of the config is that of a session, and what it says of its chat.
-	Route func(key string) string
+	Route func(key string, role ops.Role) string
 	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
 	// Status is the state of the whole gateway.

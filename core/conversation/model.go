@@ -23,7 +23,7 @@ func (c *Conversations) model(ctx context.Context, u use) (string, error) {
 	if session.IsRequest(u.key) {
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "a request without a session has no model to choose", Hint: "name a session, or choose an agent with the request's model"}
 	}
-	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Agent)
+	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Role, u.msg.Agent)
 	if u.arg == "" {
 		for _, name := range append(modelNames(c.o.Roster.Pool()), autoModel) {
 			*u.choices = append(*u.choices, session.Choice{Label: name, Text: "/model " + name})

@@ -25,17 +25,18 @@ var ownTools = []struct{ tool, sentence string }{
 // maxVariable bounds the value of a variable of a prompt, in cells.
 const maxVariable = 200
 
-// systemPrompt is the system prompt of a turn: the definition's, or the gateway's own, and what the agent's folder adds.
-func (c *Conversations) systemPrompt(d *agent.Definition, t *session.Turn) string {
-	return strings.TrimSpace(basePrompt(d, t) + "\n\n" + c.o.Workspace.Prompt(d.Skills))
+// systemPrompt is the system prompt of a turn: the definition's, or the gateway's own, and what the agent's folder adds. A turn
+// without tools has no skills.
+func (c *Conversations) systemPrompt(d *agent.Definition, t *session.Turn, tools bool) string {
+	return strings.TrimSpace(basePrompt(d, t, tools) + "\n\n" + c.o.Workspace.Prompt(d.Skills && tools))
 }
 
 // basePrompt is the definition's prompt with its variables filled in, else the gateway's own.
-func basePrompt(d *agent.Definition, t *session.Turn) string {
+func basePrompt(d *agent.Definition, t *session.Turn, tools bool) string {
 	if d.Prompt == "" {
 		sentences := []string{own}
 		for _, one := range ownTools {
-			if slices.Contains(d.Tools.Names(), one.tool) {
+			if tools && slices.Contains(d.Tools.Names(), one.tool) {
 				sentences = append(sentences, one.sentence)
 			}
 		}

@@ -28,10 +28,18 @@ func (c *Conversations) whoami(_ context.Context, u use) (string, error) {
 		fmt.Fprintf(&b, "You are %s on %s. Your id is %s; in the config: adapters.%s.allow = [%s]\n",
 			term.Clean(u.msg.User, 80), term.Clean(platform, 40), term.Clean(id, 80), term.Clean(platform, 40), term.Clean(id, 80))
 	}
+	fmt.Fprintf(&b, "Your role: %s (%s)\n", u.msg.Role, roleWords[u.msg.Role])
 	fmt.Fprintf(&b, "Session: %s\n", term.Clean(u.key, 256))
-	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Agent)
+	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Role, u.msg.Agent)
 	s, _ := c.o.Table.Get(u.key)
 	fmt.Fprintf(&b, "Agent: %s, model: %s\n", d.Name, term.Clean(cmp.Or(c.choice(u.key), s.Model, c.o.Roster.Models(d, "").Name()), 120))
-	b.WriteString("Route: " + term.Clean(c.o.Route(session.Owner(u.key)), 300))
+	b.WriteString("Route: " + term.Clean(c.o.Route(session.Owner(u.key), u.msg.Role), 300))
 	return b.String(), nil
+}
+
+// roleWords say what each role may do.
+var roleWords = map[ops.Role]string{
+	ops.RoleOwner:  "you talk, use tools, approve, and let others in",
+	ops.RoleMember: "you talk and use tools",
+	ops.RoleGuest:  "you talk; tools are for members",
 }

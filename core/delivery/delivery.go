@@ -13,6 +13,7 @@ import (
 	"context"
 	"time"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
@@ -46,6 +47,11 @@ type Inbox interface {
 	Answer(ctx context.Context, id string, reply *store.Outbox) error
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// People are who may speak, and as what. *access.People is one.
+type People interface {
+	Role(who access.Person) ops.Role
 }
 
 // Journal makes the messages to chats durable. *store.Store is one.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
@@ -45,8 +46,12 @@ type Rules struct {
 const member = ":user:"
 
 // keyOf is the key of the session of a message. Platforms give one to each member of a group and one to each thread; the rules of
-// the chat may say otherwise.
-func keyOf(in adapter.Inbound, s Sessions) string {
+// the chat may say otherwise. A guest has a conversation alone: what a guest writes is in no transcript that a turn with tools reads
+// (TR1).
+func keyOf(in adapter.Inbound, s Sessions, role ops.Role) string {
+	if role == ops.RoleGuest {
+		s = SessionsPerUser
+	}
 	switch {
 	case s == SessionsShared && in.Chat == adapter.ChatGroup:
 		group, _, _ := strings.Cut(in.Session, member)
@@ -74,8 +79,9 @@ type group struct {
 // platform and person name who said it.
 type line struct{ session, said, platform, person string }
 
-// hear adds a message to the lines of its group. If it is for the bot, it returns those that its session has not heard.
-func (g *groups) hear(in adapter.Inbound, addressed bool) (before []string) {
+// hear adds a message to the lines of its group. If it is for the bot, it returns those that its session has not heard. The lines of
+// guests are heard by no session (TR1).
+func (g *groups) hear(in adapter.Inbound, addressed bool, role ops.Role) (before []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	name := in.Adapter + " " + adapter.ChatOf(in.Target)
@@ -101,6 +107,9 @@ func (g *groups) hear(in adapter.Inbound, addressed bool) (before []string) {
 		}
 		of.heard[in.Session] = of.count + 1
 	}
+	if role == ops.RoleGuest {
+		said = line{session: said.session}
+	}
 	of.count++
 	if of.lines = append(of.lines, said); len(of.lines) > maxLines {
 		of.lines = slices.Delete(of.lines, 0, 1)
@@ -122,10 +131,10 @@ func speaker(in adapter.Inbound) string {
 }
 
 // words is the text of a message that is for the bot, as the model reads it.
-func (i *Intake) words(in adapter.Inbound, text string) string {
+func (i *Intake) words(in adapter.Inbound, text string, role ops.Role) string {
 	var before []string
 	if inGroup(in) {
-		before = i.groups.hear(in, true)
+		before = i.groups.hear(in, true, role)
 	}
 	return forModel(in, text, before)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
@@ -52,6 +53,7 @@ type IntakeOptions struct {
 	Table         *session.Table
 	Gateway       Gateway
 	Conversations Conversations
+	People        People
 	Outbox        *Outbox
 	Events        Emitter
 	Tasks         Tasks
@@ -82,12 +84,19 @@ func (i *Intake) Open(j Inbox) { i.journal = j }
 //
 // A message of a group that is not for the bot is only heard: its id is empty.
 func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
-	r := readRequest(in.Text)
+	r, role := readRequest(in.Text), i.role(in.Adapter, in.User)
+	if !access.Decide(role, access.Talk, in.Adapter) { // it lost its role since its platform asked
+		i.o.Log.Warn("message of a person without a role ignored", "adapter", in.Adapter, "user", term.Clean(in.User, 80))
+		if in.Responder == nil {
+			return "", nil
+		}
+		return "", errNoRole
+	}
 	if in.Responder == nil && inGroup(in) {
 		rules := i.o.Outbox.o.Manner(in.Session)
-		in.Session = keyOf(in, rules.Sessions)
+		in.Session = keyOf(in, rules.Sessions, role)
 		if !i.addressed(in, rules.Mention, r) {
-			i.groups.hear(in, false)
+			i.groups.hear(in, false, role)
 			return "", nil
 		}
 	}
@@ -99,16 +108,16 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
 	}
 	if in.Responder == nil {
-		return i.ingest(ctx, in, r)
+		return i.ingest(ctx, in, r, role)
 	}
-	m := i.instant(in)
+	m := i.instant(in, role)
 	return m.ID, i.Submit(ctx, in.Session, m)
 }
 
 // instant is a message whose sender waits for the answer.
-func (i *Intake) instant(in adapter.Inbound) session.Message {
+func (i *Intake) instant(in adapter.Inbound, role ops.Role) session.Message {
 	m := session.Message{
-		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input, Unattended: in.Unattended,
+		ID: i.o.NewID(), User: in.User, Role: role, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input, Unattended: in.Unattended,
 		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
 	if w, watches := in.Responder.(adapter.Watcher); watches {
@@ -130,7 +139,7 @@ func (i *Intake) instant(in adapter.Inbound) session.Message {
 // ingest takes a message from a chat, whose sender does not wait for the answer. The message is in the inbox before its
 // platform hears that it was taken, so that it is answered, or its sender learns why not, also if this life ends
 // (E12). A message that was taken before, in this life or an earlier one, is not taken again (E15).
-func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (string, error) {
+func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request, role ops.Role) (string, error) {
 	if r.command == "" && bareStop(r.text) {
 		r = request{text: "/stop", command: "stop"}
 	}
@@ -146,7 +155,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 		in.Edited = waited == nil
 	}
 	if r.command == "" {
-		r.text = i.words(in, r.text)
+		r.text = i.words(in, r.text, role)
 	}
 	row := store.Inbox{
 		ID: i.o.NewID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: r.text,
@@ -159,7 +168,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 		row.State = store.InboxAnswered
 	}
 	if r.command != "" && i.o.Gateway.Damaged() { // it is answered, and cannot be written
-		return row.ID, i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row))
+		return row.ID, i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row, role))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
 	wctx, cancel := i.journal.Patient(ctx)
@@ -174,7 +183,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 		return id, nil
 	}
 	i.taken.put(in, id)
-	if err := i.dispatch(ctx, in.Session, r, i.mannered(in, r, i.o.Outbox.message(row))); err != nil {
+	if err := i.dispatch(ctx, in.Session, r, i.mannered(in, r, i.o.Outbox.message(row, role))); err != nil {
 		if dropErr := i.journal.DropInbox(wctx, id); dropErr != nil {
 			i.o.Log.Warn("could not delete rejected message", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))
 		}
@@ -195,14 +204,25 @@ func (i *Intake) Submit(ctx context.Context, key string, m session.Message) erro
 }
 
 // Restore gives a message that an earlier life acknowledged to its session. No bound of the mailbox refuses it. If it is
-// refused for another reason, its sender learns why.
+// refused for another reason, its sender learns why, unless that person may not speak any more.
 func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
-	m := i.o.Outbox.message(in)
-	m.Kept = true
+	m := i.o.Outbox.message(in, i.role(in.Adapter, in.User))
+	if m.Kept = true; !access.Decide(m.Role, access.Talk, in.Adapter) {
+		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { m.Merged() })
+		return
+	}
 	if err := i.Submit(ctx, in.Session, m); err != nil {
 		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, userMessage(err)) })
 	}
 }
+
+// role is what the sender of a message may do.
+func (i *Intake) role(platform, user string) ops.Role {
+	return i.o.People.Role(access.Person{Platform: platform, ID: session.PersonOf(user)})
+}
+
+// errNoRole refuses a message whose sender may not speak.
+var errNoRole = &ops.Error{Code: ops.CodeForbidden, Message: "you may not speak to this gateway", Hint: "its owner can let you in"}
 
 // checkIntake is why a message is not taken now. Chat commands are taken whenever the journal is open.
 func (i *Intake) checkIntake(key string, r request) error {
@@ -217,6 +237,9 @@ func (i *Intake) checkIntake(key string, r request) error {
 }
 
 func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.Message) error {
+	if m.Role == "" {
+		return errNoRole
+	}
 	if err := i.o.Gateway.Load(ctx, key); err != nil {
 		return err
 	}

@@ -372,11 +372,12 @@ func (o *Outbox) end(ctx context.Context, row store.Outbox, refused string) {
 	}
 }
 
-// message is a message of the inbox as its session gets it. It is answered once, by Deliver or by Send.
-func (o *Outbox) message(in store.Inbox) session.Message {
+// message is a message of the inbox as its session gets it, from a person with this role. It is answered once, by Deliver or by
+// Send.
+func (o *Outbox) message(in store.Inbox, role ops.Role) session.Message {
 	var once sync.Once
 	return session.Message{
-		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
+		ID: in.ID, User: in.User, Role: role, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
 		Merged:  func() { once.Do(func() { o.merged(in) }) },
 		Deliver: func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
 		Offer:   func(text string, choices []session.Choice) { once.Do(func() { o.reply(in, text, choices) }) },

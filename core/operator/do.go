@@ -72,7 +72,7 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 	if err := session.CheckKey(cmd.Target); err != nil {
 		return ops.Request{}, err
 	}
-	m := session.Message{ID: req.ID, User: actor(cmd.By), Text: cmd.Text, At: time.Now(), Instant: true, Operator: true}
+	m := session.Message{ID: req.ID, User: actor(cmd.By), Role: ops.RoleOwner, Text: cmd.Text, At: time.Now(), Instant: true, Operator: true}
 	m.Watch = func(turn, _ string) { op.requests.began(req.ID, turn) }
 	m.Deliver = func(text string, err error) {
 		state, result := ops.RequestDone, ops.MessageResult{Message: req.ID, Session: cmd.Target, Reply: text}

@@ -55,7 +55,7 @@ const Long = 4000
 // joins reports whether m, which waits right behind before, is worked on together with it. Of what an earlier life left that is only
 // the rest of a long one: it is not known what was meant to be a turn of its own.
 func (m *Message) joins(before *Message) bool {
-	if m.User != before.User || m.Agent != before.Agent {
+	if m.User != before.User || m.Role != before.Role || m.Agent != before.Agent {
 		return false
 	}
 	if before.Kept {
@@ -137,7 +137,8 @@ func (tb *Table) Gathered(ctx context.Context, key string, hold bool) *Turn {
 }
 
 // Steer takes the waiting messages that t is to read now out of the mailbox, in their order. They are answered with t from then
-// on: see Others. A turn that was interrupted or released gets none.
+// on: see Others. A turn that was interrupted or released gets none. A message of another role than the turn's is not among
+// them: it would have more tools than its sender may use, or fewer (TR1).
 func (tb *Table) Steer(t *Turn) []Message {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -147,7 +148,7 @@ func (tb *Table) Steer(t *Turn) []Message {
 	}
 	var taken []Message
 	for at := 0; at < e.queued(); {
-		if e.mail.queue[at].Busy != BusySteer {
+		if m := e.mail.queue[at]; m.Busy != BusySteer || m.Role != t.Message.Role {
 			at++
 			continue
 		}

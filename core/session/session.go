@@ -63,6 +63,8 @@ type Choice struct{ Label, Text string }
 type Message struct {
 	ID     string
 	User   string
+	// Role is what its sender may do (TR1), as it was when the message came. A message without one starts nothing.
+	Role   ops.Role
 	Target string
 	Text   string
 	// Files are the files that came with it, as JSON, for package media; empty: none. Such a message is a turn of its own.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,9 @@ type NoticeOptions struct {
 	// Limit bounds one notice, since the messages behind it wait for it.
 	Limit time.Duration
 	Send  func(ctx context.Context, m adapter.Outgoing) (adapter.Sent, error)
-	Log   *slog.Logger
+	// Door says what unknown users hear.
+	Door adapter.Door
+	Log  *slog.Logger
 	// Unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
 	Unanswered *atomic.Uint64
 	// Refused, Failed and Panicked are the events for a message that was refused, a notice that failed, and a panic of the Receiver.
@@ -54,11 +57,13 @@ type Notices[K Chat] struct {
 	// unknown are the users who wait for an answer; ushered is closed when Usher, which sends it, has returned.
 	unknown chan unknown[K]
 	ushered chan struct{}
+	// waits are the ids of the users in unknown, so that none takes two places.
+	waits sync.Map
 }
 
 type unknown[K Chat] struct {
 	chat K
-	user string
+	user adapter.User
 }
 
 // NewNotices returns the notices of a connection. It does no I/O.
@@ -134,11 +139,18 @@ func (n *Notices[K]) Mention(chat K, text string) {
 	}
 }
 
-// Unknown has Usher tell an unknown user in a chat with the bot alone that the user may not speak. No message waits for it (HF16).
-func (n *Notices[K]) Unknown(chat K, user string) {
+// Unknown has Usher answer an unknown user in a chat with the bot alone, if the Door has an answer. No message waits for it (HF16).
+func (n *Notices[K]) Unknown(chat K, user adapter.User) {
+	if !n.o.Door.Greets(user) {
+		return
+	}
+	if _, waits := n.waits.LoadOrStore(user.ID, nil); waits {
+		return
+	}
 	select {
 	case n.unknown <- unknown[K]{chat, user}:
 	default:
+		n.waits.Delete(user.ID)
 		n.o.Unanswered.Add(1)
 	}
 }
@@ -156,18 +168,34 @@ func (n *Notices[K]) Usher() {
 			return
 		}
 		if time.Now().Before(quietUntil) {
+			n.waits.Delete(u.user.ID)
 			n.o.Unanswered.Add(1)
 			continue
 		}
-		text := "You are not on this bot's allow list. Your user id is " + u.user + "; its owner can add you."
-		if err := n.Tell(u.chat, text); err != nil {
+		said, err := n.greet(u)
+		n.waits.Delete(u.user.ID)
+		if err != nil {
 			quietUntil = n.pause(err)
 			n.o.Unanswered.Add(1)
+		}
+		if !said {
+			continue
 		}
 		if !n.o.Life.Sleep(unknownPace) {
 			return
 		}
 	}
+}
+
+// greet answers an unknown user, and reports whether the platform was called.
+func (n *Notices[K]) greet(u unknown[K]) (said bool, err error) {
+	ctx, cancel := context.WithTimeout(n.o.Life.Tasks, n.o.Limit)
+	defer cancel()
+	text, err := n.o.Door.Greet(ctx, u.user)
+	if err != nil || text == "" {
+		return false, err
+	}
+	return true, n.Tell(u.chat, text)
 }
 
 // Await waits until Usher has returned.

@@ -10,9 +10,6 @@ type Options struct {
 	TokenSource string
 	// BaseURL is the platform's API; empty is the platform's own.
 	BaseURL string
-	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
-	Allow    []int64
-	AllowAll bool
 	// Groups are the ids of the groups, guilds and channels that the bot listens in, the threads of a channel included. In others it
 	// says nothing.
 	Groups []int64

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -246,6 +247,8 @@ func (s *suite) isPressed() {
 	c := s.connect()
 	to := s.chat("hello")
 	asked := s.heard()
+	id := strings.TrimSuffix(asked.User[strings.LastIndexByte(asked.User, '(')+1:], ")")
+	s.Only([]string{id})
 	m := adapter.Outgoing{Target: to, Text: "run it?", Buttons: [][]adapter.Button{{{Label: "Yes", Text: "/approve 1"}, {Label: "No", Text: "/deny 1"}}}}
 	sent, err := s.send(c, m)
 	if err != nil || len(sent.IDs) != 1 {

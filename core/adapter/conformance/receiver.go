@@ -17,6 +17,37 @@ type Receiver struct {
 	got []adapter.Inbound
 	// answer, if not nil, decides about a message.
 	answer func(ctx context.Context, m adapter.Inbound) error
+	// members are the ids of those who may speak, nil for everyone; greeted those who heard that they may not.
+	members, greeted []string
+}
+
+// Only lets only the users with these ids speak from now on; nil: everyone.
+func (r *Receiver) Only(ids []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = ids
+}
+
+// Admits implements adapter.Door.
+func (r *Receiver) Admits(u adapter.User) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members == nil || slices.Contains(r.members, u.ID)
+}
+
+// Greets implements adapter.Door: each unknown user is greeted once.
+func (r *Receiver) Greets(u adapter.User) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.Contains(r.greeted, u.ID)
+}
+
+// Greet implements adapter.Door.
+func (r *Receiver) Greet(_ context.Context, u adapter.User) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.greeted = append(r.greeted, u.ID)
+	return "You are not on this bot's allow list. Your user id is " + u.ID + ".", nil
 }
 
 // Receive implements adapter.Receiver.

@@ -62,7 +62,7 @@ func newConn(p *Platform, api *api, r adapter.Receiver, from resumable) *conn {
 		returned: make(chan struct{}), heard: make(chan struct{}), joined: make(chan struct{}), events: make(chan incoming, maxWaiting),
 	}
 	c.notices = bot.NewNotices[id](bot.NoticeOptions{
-		Life: c.Life, Limit: p.notice, Send: c.Send, Log: p.log, Unanswered: &p.unanswered,
+		Life: c.Life, Limit: p.notice, Send: c.Send, Door: r, Log: p.log, Unanswered: &p.unanswered,
 		Refused: ops.LogDiscordMessageRefused, Failed: ops.LogDiscordNotice, Panicked: ops.LogDiscordPanic,
 	})
 	c.line, c.hangUp = context.WithCancel(c.Calls)
@@ -202,7 +202,7 @@ func (c *conn) take(from ws.Event) error {
 		return c.handle(from.read(c.session.me))
 	case *interaction:
 		e := from.read()
-		if e.kind == readable && c.p.allows(e.user) {
+		if e.kind == readable && c.receiver.Admits(e.sender()) {
 			c.acknowledge(from)
 		}
 		return c.handle(e)

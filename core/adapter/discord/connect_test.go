@@ -247,7 +247,7 @@ func TestS20_AConnectIsGivenUpInASilentHandshake(t *testing.T) {
 func TestS20_NothingIsLeftOfFailedConnects(t *testing.T) {
 	s := discordtest.New(token)
 	defer s.Close()
-	p := New(Options{Token: token, BaseURL: s.URL, Allow: []int64{4711}})
+	p := New(Options{Token: token, BaseURL: s.URL})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	before := descriptors(t)

@@ -3,9 +3,9 @@
 //
 // It promises, in addition to what package adapter requires of every platform:
 //
-//   - Only messages of allowed users are read: those to the bot alone, and those in the listed guilds and channels. Another
-//     user who speaks to the bot costs one log line, and in a chat with the bot alone at most one answer with the user's id,
-//     in the life of the Platform (I8). Other bots are ignored, the bot's own messages too.
+//   - Only messages of users whom the Receiver admits are read: those to the bot alone, and those in the listed guilds and
+//     channels. Another user who speaks to the bot costs one log line in the life of the Platform, and hears in a chat with the
+//     bot alone what the Receiver greets unknown users with (I8). Other bots are ignored, the bot's own messages too.
 //   - Messages reach the Receiver in the order in which Discord has them. The next connection of the same life resumes after
 //     the last one that was handled: accepted, not meant for the gateway, or refused with a notice to its sender. Discord
 //     keeps no messages for a bot that is away for minutes. Inbound.Dedupe tells whether one had been accepted (E12, E15).
@@ -77,7 +77,7 @@ func New(o Options) *Platform {
 	o.Token = strings.TrimSpace(o.Token)
 	o.TokenSource = cmp.Or(o.TokenSource, "adapters.discord.token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
-	o.Allow, o.Groups = slices.Clone(o.Allow), slices.Clone(o.Groups)
+	o.Groups = slices.Clone(o.Groups)
 	return &Platform{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual}
 }
 
@@ -107,10 +107,6 @@ func (p *Platform) Abilities() []adapter.Ability {
 // Bounds implements adapter.Bounded: Discord takes five messages and five edits in five seconds in each channel.
 func (p *Platform) Bounds(string) adapter.Bounds {
 	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 10 * time.Second, File: maxFile}
-}
-
-func (p *Platform) allows(user id) bool {
-	return p.o.AllowAll || slices.Contains(p.o.Allow, int64(user))
 }
 
 // listens reports whether one of these is listed.

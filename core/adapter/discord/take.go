@@ -62,7 +62,7 @@ func (c *conn) offer(e event) error {
 		}
 	}
 	switch {
-	case !c.p.allows(e.user):
+	case !c.receiver.Admits(e.sender()):
 		if e.message.Mentioned {
 			c.reject(e)
 		}
@@ -120,11 +120,15 @@ func (c *conn) replyUnread(e event) {
 
 // reject refuses a user who may not speak. Guilds get no answer.
 func (c *conn) reject(e event) {
-	if !c.p.unknown.Add(e.user) {
-		return
+	if c.p.unknown.Add(e.user) {
+		c.log.Warn(ops.LogDiscordStranger, "user", e.user, "private", e.private)
 	}
-	c.log.Warn(ops.LogDiscordStranger, "user", e.user, "private", e.private)
 	if e.private {
-		c.notices.Unknown(e.channel, e.user.String())
+		c.notices.Unknown(e.channel, e.sender())
 	}
+}
+
+// sender is who sent the message.
+func (e event) sender() adapter.User {
+	return adapter.User{Platform: "discord", ID: e.user.String(), Name: e.message.Sender}
 }

@@ -141,7 +141,7 @@ func TestI8_AnUnknownUserGetsOneAnswerWithTheirID(t *testing.T) {
 			w.after(10 * time.Second)
 		})
 		w.wantTexts()
-		w.wantSent("You are not on this bot's allow list. Your user id is 666;")
+		w.wantSent("You are not on this bot's allow list. Your user id is 666.")
 		if n := strings.Count(w.log.String(), string(ops.LogDiscordStranger)); n != 2 {
 			w.Errorf("the log has %d lines of unknown users, want one each:\n%s", n, w.log)
 		}

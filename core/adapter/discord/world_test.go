@@ -46,9 +46,10 @@ func simulate(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, api: discordtest.Unstarted(token), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
 		w.Platform = New(Options{
-			Token: token, TokenSource: "DISCORD_TOKEN", BaseURL: w.api.URL, Allow: []int64{4711}, Groups: []int64{42},
+			Token: token, TokenSource: "DISCORD_TOKEN", BaseURL: w.api.URL, Groups: []int64{42},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
+		w.in.Only([]string{owner})
 		w.dial = w.wire.Dial
 		server := &http.Server{Handler: w.api, ErrorLog: log.New(io.Discard, "", 0)}
 		served := make(chan struct{})

@@ -98,7 +98,7 @@ func TestWhatASenderWritesBehindAnAlbumEndsIt(t *testing.T) {
 
 func TestAnAlbumHoldsUpNoOtherChat(t *testing.T) {
 	simulate(t, func(w *world) {
-		w.o.AllowAll = true
+		w.in.Only(nil)
 		w.api.Album(botapitest.Update{User: owner}, w.picture("one"))
 		w.api.Inject(botapitest.Update{User: other, Text: "hello"})
 		w.up(func(c *conn) {
@@ -148,7 +148,7 @@ func TestNothingOfAnAlbumIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a", "b", "text", "other", "pause", "break", "fail"}), 1, 25).Draw(r, "steps")
 		simulate(t, func(w *world) {
-			w.o.AllowAll = true
+			w.in.Only(nil)
 			c := w.dialUp()
 			var want []string
 			for i, step := range steps {

@@ -36,7 +36,7 @@ type conn struct {
 func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 	c := &conn{Life: bot.NewLife(), p: p, api: api, me: me, receiver: r, log: p.log, returned: make(chan struct{})}
 	c.notices = bot.NewNotices[address](bot.NoticeOptions{
-		Life: c.Life, Limit: p.notice, Send: c.Send, Log: p.log, Unanswered: &p.unanswered,
+		Life: c.Life, Limit: p.notice, Send: c.Send, Door: r, Log: p.log, Unanswered: &p.unanswered,
 		Refused: ops.LogTelegramMessageRefused, Failed: ops.LogTelegramNotice, Panicked: ops.LogTelegramPanic,
 	})
 	return c

@@ -194,7 +194,7 @@ func TestTheBotWorksOverRealSockets(t *testing.T) {
 	api := botapitest.New(token)
 	defer api.Close()
 	in := &conformance.Receiver{}
-	p := New(Options{Token: token, BaseURL: api.URL, Allow: []int64{owner}})
+	p := New(Options{Token: token, BaseURL: api.URL})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c, err := p.Connect(ctx, in)

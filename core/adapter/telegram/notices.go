@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 )
 
@@ -17,14 +18,21 @@ func (c *conn) replyUnread(e event) {
 
 // reject refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there.
 func (c *conn) reject(e event) {
-	if !c.p.unknown.Add(e.user) {
-		return
+	if c.p.unknown.Add(e.user) {
+		c.log.Warn(ops.LogTelegramStranger, "user", e.user, "private", e.private)
 	}
-	c.log.Warn(ops.LogTelegramStranger, "user", e.user, "private", e.private)
 	if e.private {
-		c.notices.Unknown(e.from, strconv.FormatInt(e.user, 10))
+		c.notices.Unknown(e.from, e.sender())
 	}
 }
+
+// sender is who sent the message.
+func (e event) sender() adapter.User {
+	return adapter.User{Platform: "telegram", ID: strconv.FormatInt(e.user, 10), Name: e.message.Sender}
+}
+
+// admits reports whether the messages of the event's sender are read.
+func (c *conn) admits(e event) bool { return c.receiver.Admits(e.sender()) }
 
 // rejectGroup says once, to the log and to a group where an allowed user writes to the bot, that the group is not listed.
 func (c *conn) rejectGroup(e event) {

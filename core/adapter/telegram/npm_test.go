@@ -52,6 +52,9 @@ type channel struct {
 	got chan adapter.Inbound
 }
 
+func (c channel) Admits(u adapter.User) bool { return u.ID == fmt.Sprint(owner) }
+func (c channel) Greets(adapter.User) bool   { return false }
+
 func (c channel) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
 	select {
 	case c.got <- m:
@@ -92,7 +95,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	}
 
 	in := channel{got: make(chan adapter.Inbound, 16)}
-	p := New(Options{Token: token, BaseURL: url, Allow: []int64{owner}, Groups: []int64{-100}})
+	p := New(Options{Token: token, BaseURL: url, Groups: []int64{-100}})
 	p.pace = 20 * time.Millisecond
 	user("/sendMessage", message(owner, owner, "private", "before the bot came"))
 	c, err := p.Connect(ctx, in)

@@ -97,7 +97,7 @@ func (c *conn) handle(batch []json.RawMessage) (fresh int, held []json.RawMessag
 			c.log.Warn(ops.LogTelegramUpdateUnreadable, "update", id, "error", c.api.Why(err))
 		}
 		u := update{event: e, ids: []int64{id}}
-		if e.kind != nothing && c.p.allows(e.user) {
+		if e.kind != nothing && c.admits(e) {
 			first = append(first, u)
 		} else {
 			rest = append(rest, u)
@@ -141,7 +141,7 @@ func (c *conn) take(e event, id int64) error {
 	switch {
 	case e.kind == nothing:
 		return nil
-	case !c.p.allows(e.user):
+	case !c.admits(e):
 		c.reject(e)
 		return nil
 	case !c.p.listens(e):

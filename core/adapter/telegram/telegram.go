@@ -2,9 +2,9 @@
 //
 // It promises, in addition to what package adapter requires of every platform:
 //
-//   - Only messages of allowed users are read. Another user costs one log line, and in a private chat at most one answer with
-//     the user's id, in the life of the Platform (I8). These answers delay no message: they are sent outside of the poll
-//     loop, one a second. At most 16 wait, and further unknown users get none (HF16).
+//   - Only messages of users whom the Receiver admits are read. Another user costs one log line in the life of the Platform, and
+//     hears in a private chat what the Receiver greets unknown users with (I8). These answers delay no message: they are sent outside
+//     of the poll loop, one a second. At most 16 wait, and further unknown users get none (HF16).
 //   - Only messages of listed groups are read (CV10). Another group is logged once, and told once how it is listed, if an
 //     allowed user writes to the bot there.
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
@@ -95,7 +95,7 @@ func New(o Options) *Platform {
 	o.Token = strings.TrimSpace(o.Token)
 	o.TokenSource = cmp.Or(o.TokenSource, "adapters.telegram.token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
-	o.Allow, o.Groups = slices.Clone(o.Allow), slices.Clone(o.Groups)
+	o.Groups = slices.Clone(o.Groups)
 	return &Platform{
 		o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual,
 		cursor: cursor{seen: map[int64]struct{}{}},
@@ -136,10 +136,6 @@ func (p *Platform) Counters() []adapter.Counter {
 
 // StaleAfter is how long a connection may go without a completed poll; the Supervisor asks for it.
 func (p *Platform) StaleAfter() time.Duration { return p.poll + p.grace }
-
-func (p *Platform) allows(user int64) bool {
-	return p.o.AllowAll || slices.Contains(p.o.Allow, user)
-}
 
 // credentials says that the token will not do.
 func (p *Platform) credentials(format string, args ...any) error {

@@ -72,7 +72,7 @@ func TestHF16_AfterANoticeThatFailsUnknownUsersGetNoAnswerForAMinute(t *testing.
 			w.after(20 * time.Second)
 			w.api.Inject(botapitest.Update{User: 20_000, Text: "hello"})
 			w.after(time.Second)
-			w.wantSent("You are not on this bot's allow list. Your user id is 20000;")
+			w.wantSent("You are not on this bot's allow list. Your user id is 20000.")
 		})
 	})
 }

@@ -267,7 +267,7 @@ func TestCV10_OnlyListedGroupsAreReadAndAnotherIsToldOnceHowItIsListed(t *testin
 // A loop of two bots needs that one hears the other.
 func TestCV10_AnotherBotIsNotHeardWhateverItSaysAndWherever(t *testing.T) {
 	simulate(t, func(w *world) {
-		w.o.Allow = append(w.o.Allow, 55)
+		w.in.Only([]string{"55"})
 		w.up(func(c *conn) {
 			bot := fields{"from": fields{"id": 55, "is_bot": true, "username": "other_bot"}}
 			for _, text := range []string{"hello", "@the_bot hello", "/status", "stop"} {
@@ -345,33 +345,11 @@ func TestI8_NothingIsRunForAnUnknownUserWhoIsLoggedAndAnsweredOnce(t *testing.T)
 			})
 		}
 		w.wantTexts()
-		w.wantSent("You are not on this bot's allow list. Your user id is 666; its owner can add you.")
+		w.wantSent("You are not on this bot's allow list. Your user id is 666.")
 		if n := w.log.Count("telegram.stranger"); n != 2 {
 			w.Errorf("%d lines name two unknown users, want 2:\n%s", n, w.log)
 		}
 	})
-}
-
-func TestNoUserIsAllowedByDefault(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		all  bool
-		want []string
-	}{
-		{"an empty list is no user", false, nil},
-		{"allow_all is everyone", true, []string{"hello"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			simulate(t, func(w *world) {
-				w.o.Allow, w.o.AllowAll = nil, tc.all
-				w.up(func(c *conn) {
-					w.api.Inject(botapitest.Update{User: other, Text: "hello"})
-					w.after(time.Second)
-					w.wantTexts(tc.want...)
-				})
-			})
-		})
-	}
 }
 
 func TestAddressesAreWhatTheyWere(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,9 +45,10 @@ func simulate(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, api: botapitest.Unstarted(token), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}}
 		w.Platform = New(Options{
-			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Allow: []int64{owner}, Groups: []int64{-100},
+			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Groups: []int64{-100},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
+		w.in.Only([]string{strconv.Itoa(owner)})
 		wire := pipenet.Listen()
 		w.Platform.dial = wire.Dial
 		server := &http.Server{Handler: w.api, ErrorLog: log.New(io.Discard, "", 0)}
