@@ -218,6 +218,10 @@ func (g *gateway) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{}, nil
 }
 
+func (g *gateway) People(context.Context, ops.Query) (ops.Page[ops.Person], error) {
+	return ops.Page[ops.Person]{}, nil
+}
+
 func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) {
 	return ops.Page[ops.Rule]{}, nil
 }

@@ -39,6 +39,16 @@ var actions = map[ops.Verb]action{
 		r.Target, r.Text = args[0], args[1]
 		return nil
 	}},
+	ops.VerbLetIn: {flags: roleFlag, read: func(_ *program, r *request, args []string) error {
+		r.Text = args[0]
+		return nil
+	}},
+	ops.VerbAddPerson: {flags: roleFlag},
+	ops.VerbSetRole: {read: func(_ *program, r *request, args []string) (err error) {
+		r.Target = args[0]
+		r.Role, err = role(args[1])
+		return err
+	}},
 	ops.VerbApprove: {flags: scopeFlags},
 	ops.VerbRaise:   {flags: raiseFlags, read: readRaise},
 	ops.VerbAnswer: {read: func(_ *program, r *request, args []string) error {
@@ -58,7 +68,6 @@ var actions = map[ops.Verb]action{
 
 // actionGroups are the commands that hold actions.
 var actionGroups = map[string]string{
-	"people":   "act on what is kept of a person",
 	"adapter":  "pause, resume or reconnect one chat platform",
 	"shutdown": "act on what the running shutdown waits for",
 }
@@ -78,7 +87,9 @@ func actionVerbs(p *program) []*cobra.Command {
 		}
 		holder := holders[spec.Group]
 		if holder == nil {
-			holder = p.verb(&cobra.Command{Use: spec.Group, Short: actionGroups[spec.Group], Example: c.Example, Args: group, RunE: group})
+			if holder = peopleVerb(p); spec.Group != holder.Name() {
+				holder = p.verb(&cobra.Command{Use: spec.Group, Short: actionGroups[spec.Group], Example: c.Example, Args: group, RunE: group})
+			}
 			holders[spec.Group] = holder
 			top = append(top, holder)
 		}

@@ -144,7 +144,8 @@ var (
 		Text: "the agent wants to run a command", Command: "rm -rf build" + hostile, Folder: "/srv/gw/work", Environment: "local", Reasons: []string{"rm removes files" + hostile},
 		Options: []string{"once", "turn", "session", "always"},
 	}
-	ruleRow = ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push" + hostile, Folder: "/srv/gw/work", By: "uid 0", MadeAt: anHourAgo, Expires: anHourAgo}
+	personRow = ops.Person{ID: "telegram:4711", Platform: "telegram", Name: "Maria" + hostile, Role: ops.RoleMember, State: ops.PersonAllowed, Source: ops.FromVerb, By: "uid 0", At: anHourAgo}
+	ruleRow   = ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push" + hostile, Folder: "/srv/gw/work", By: "uid 0", MadeAt: anHourAgo, Expires: anHourAgo}
 )
 
 func (f *fake) Inbox(_ context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
@@ -184,6 +185,10 @@ func (f *fake) Usage(_ context.Context, q ops.UsageQuery) (ops.Page[ops.Usage], 
 
 func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{Items: []ops.Budget{budgetRow}}, nil
+}
+
+func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {
+	return page(f, q, personRow)
 }
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {

@@ -189,9 +189,15 @@ func (p *People) Add(ctx context.Context, name string, role ops.Role, by string)
 	if err != nil {
 		return "", err
 	}
-	err = p.change(ctx, func(s Store) error {
+	return p.admit(ctx, who, role, by, ops.FromVerb)
+}
+
+// admit writes that a person has a role.
+func (p *People) admit(ctx context.Context, who Person, role ops.Role, by string, source ops.PersonSource) (string, error) {
+	err := p.change(ctx, func(s Store) error {
 		p.mu.RLock()
 		row, known := p.rows[who]
+		row.Name = cmp.Or(p.pairings[who].Name, row.Name)
 		full := !known && len(p.rows) >= maxPeople
 		p.mu.RUnlock()
 		if full {
@@ -200,7 +206,7 @@ func (p *People) Add(ctx context.Context, name string, role ops.Role, by string)
 		if err := p.notBelow(who, role); err != nil {
 			return err
 		}
-		return p.put(ctx, s, store.Person{Platform: who.Platform, ID: who.ID, Role: role, State: ops.PersonAllowed, Source: ops.FromVerb, By: by, Name: row.Name, At: time.Now()})
+		return p.put(ctx, s, store.Person{Platform: who.Platform, ID: who.ID, Role: role, State: ops.PersonAllowed, Source: source, By: by, Name: row.Name, At: time.Now()})
 	})
 	return who.String() + " is " + string(role) + " from the next message on", err
 }

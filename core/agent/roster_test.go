@@ -12,8 +12,12 @@ func TestCV3_TheFirstRouteThatMatchesGivesASessionItsAgent(t *testing.T) {
 	pool := model.NewPool(slog.New(slog.DiscardHandler), model.Spec{Name: "a", Provider: &models{}}, model.Spec{Name: "b", Provider: &models{}})
 	r := NewRoster(pool, []Definition{{Name: "default", Models: []string{"a", "b"}}, {Name: "coder"}, {Name: "guide"}},
 		[]Route{
-			{Match: "telegram:group:-100:*", Agent: "coder"}, {Match: "*", Role: ops.RoleGuest, Agent: "guide"}, {Match: "telegram:dm:9", Role: ops.RoleOwner, Agent: "coder"},
-			{Match: "telegram:*", Agent: "guide"}, {Match: "telegram:dm:1", Agent: "coder"}, {Match: "x:*", Agent: "missing"},
+			{Match: "telegram:group:-100:*", Agent: "coder"},
+			{Match: "*", Role: ops.RoleGuest, Agent: "guide"},
+			{Match: "telegram:dm:9", Role: ops.RoleOwner, Agent: "coder"},
+			{Match: "telegram:*", Agent: "guide"},
+			{Match: "telegram:dm:1", Agent: "coder"},
+			{Match: "x:*", Agent: "missing"},
 		})
 	for _, c := range []struct {
 		key, named, want string

@@ -265,7 +265,7 @@ func TestCV10_TheMentionOfARouteCountsBeforeThatOfThePlatform(t *testing.T) {
 		"telegram:group:-1:user:7": "never shared", "telegram:group:-1": "never shared", "telegram:group:-2:user:7": "always auto",
 		"discord:guild:1:channel:2:user:3": "required auto", "slack:group:1": "required auto",
 	} {
-		if chat := c.ChatOf(key, ops.RoleMember); chat.Mention+" "+chat.Sessions != want {
+		if chat := c.ChatOf(key, "member"); chat.Mention+" "+chat.Sessions != want {
 			t.Errorf("%s has %s %s, want %s", key, chat.Mention, chat.Sessions, want)
 		}
 	}

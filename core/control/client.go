@@ -128,6 +128,11 @@ func (c *Client) Inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem
 	return get[ops.Page[ops.InboxItem]](ctx, c, "/v1/inbox", rowValues(q))
 }
 
+func (c *Client) People(ctx context.Context, q ops.Query) (ops.Page[ops.Person], error) {
+	return get[ops.Page[ops.Person]](ctx, c, "/v1/people", rowValues(q))
+}
+
+// Rules implements ops.Console.
 func (c *Client) Rules(ctx context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return get[ops.Page[ops.Rule]](ctx, c, "/v1/approvals/rules", rowValues(q))
 }

@@ -131,6 +131,10 @@ func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	}, Raises: []ops.BudgetRaise{{Money: 5, Until: testTime, By: "uid 0", At: testTime}}}, {Name: "free"}}}, nil
 }
 
+func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {
+	return page(f, q, ops.Person{ID: "telegram:4711", Platform: "telegram", Name: "Maria", Role: ops.RoleMember, State: ops.PersonAllowed, Source: ops.FromVerb, By: "uid 0", At: testTime})
+}
+
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
 }

@@ -17,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
@@ -234,14 +235,15 @@ func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.D
 	outbox.Open(l, l)
 	pool := model.NewPool(log, model.Spec{Name: model.Default, Provider: l})
 	l.conversations = New(Options{
-		Table: l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}), Agent: agent.Config{MaxIterations: 6, Processes: l, Log: log},
+		People: everyone{},
+		Table:  l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}), Agent: agent.Config{MaxIterations: 6, Processes: l, Log: log},
 		Roster:    agent.NewRoster(pool, []agent.Definition{{Name: "default", Models: []string{model.Default}, Tools: new(tool.Set)}}, nil),
 		Workspace: l, Policy: session.Policy{Daily: -1}, Processes: l, Outbox: outbox, Gate: l, News: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
 		Bounds: Bounds{InterruptGrace: time.Second, KillGrace: time.Second, AgentClose: time.Second},
 		Life:   newID(), NewID: newID, Reached: func(string) {}, Stopping: make(chan struct{}),
 	})
 	l.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: l.table, Gateway: l, Conversations: l.conversations, Outbox: outbox, Events: l, Tasks: l.tasks, Meter: l, Log: log, NewID: newID,
+		Table: l.table, Gateway: l, Conversations: l.conversations, People: everyone{}, Outbox: outbox, Events: l, Tasks: l.tasks, Meter: l, Log: log, NewID: newID,
 	})
 	l.intake.Open(l)
 	l.conversations.Open(l, l.intake)
@@ -476,3 +478,8 @@ func (h *home) answered(key, text string) {
 		h.heard[n] = key
 	}
 }
+
+// everyone is a member.
+type everyone struct{}
+
+func (everyone) Role(access.Person) ops.Role { return ops.RoleMember }

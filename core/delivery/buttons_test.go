@@ -3,6 +3,7 @@ package delivery
 import (
 	"testing"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
@@ -12,7 +13,7 @@ func TestTheButtonsOfAMessageAreInTheJournal(t *testing.T) {
 	o := w.outbox(t)
 	in := store.Inbox{ID: "m1", Session: "chat:dm:1", Adapter: "chat", Target: "1"}
 	choices := []session.Choice{{Label: "a", Text: "/model a"}, {Label: "b", Text: "/model b"}, {Label: "c", Text: "/model c"}, {Label: "d", Text: "/model d"}}
-	o.message(in).Offer("which?", choices)
+	o.message(in, ops.RoleMember).Offer("which?", choices)
 	if len(w.answers) != 1 || w.answers[0].Text != "which?" {
 		t.Fatalf("the journal has %+v", w.answers)
 	}

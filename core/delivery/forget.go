@@ -13,6 +13,15 @@ import (
 // withdrawn. open are their messages without an answer. What is remembered of their words is dropped: lines of groups,
 // messages that may be edited, and messages on their way into the sessions with these keys. It returns how many those were.
 func (i *Intake) Forget(ctx context.Context, f store.Forgetting, keys []string, open []store.Inbox) (n int, err error) {
+	if err := i.End(ctx, open); err != nil {
+		return 0, err
+	}
+	own := func(key string) bool { return slices.Contains(keys, key) || f.Owns(key) }
+	return i.groups.forget(f) + i.taken.forget(own, open) + i.o.Outbox.forget(own), nil
+}
+
+// End withdraws messages without an answer, and interrupts the turns that work on them.
+func (i *Intake) End(ctx context.Context, open []store.Inbox) error {
 	for _, in := range open {
 		waiting, turn, found := i.o.Table.Withdraw(in.Session, in.ID)
 		switch {
@@ -21,12 +30,11 @@ func (i *Intake) Forget(ctx context.Context, f store.Forgetting, keys []string, 
 			i.o.Outbox.Withdrawn(in.Session, waiting, session.ErrInterrupted)
 		default:
 			if _, err := i.o.Conversations.Interrupt(ctx, in.Session, turn, session.ErrInterrupted); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
-				return n, err
+				return err
 			}
 		}
 	}
-	own := func(key string) bool { return slices.Contains(keys, key) || f.Owns(key) }
-	return i.groups.forget(f) + i.taken.forget(own, open) + i.o.Outbox.forget(own), nil
+	return nil
 }
 
 // forget drops the lines that a person said.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 )
 
@@ -17,7 +18,7 @@ func crowd(t *testing.T) (*Intake, *house) {
 	w, h := newWorld(), &house{known: map[string]string{}}
 	i := NewIntake(IntakeOptions{
 		Table:   session.NewTable(session.Options{QueueLimit: 8, NewID: w.newID}),
-		Gateway: h, Conversations: h, Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID,
+		Gateway: h, Conversations: h, People: everyone{}, Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID,
 	})
 	i.Open(h)
 	return i, h
@@ -141,9 +142,9 @@ func TestTheMemoryOfGroupsIsBounded(t *testing.T) {
 	for n := range 3 * maxGroups {
 		in := named("ann", "x")
 		in.Target, in.Session = strconv.Itoa(n), strconv.Itoa(n)
-		g.hear(in, true)
+		g.hear(in, true, ops.RoleMember)
 		in.Target = "same"
-		g.hear(in, true)
+		g.hear(in, true, ops.RoleMember)
 	}
 	if len(g.last) > maxGroups || len(g.last["chat same"].heard) > maxGroups || len(g.last["chat same"].lines) > maxLines {
 		t.Errorf("%d groups, %d sessions", len(g.last), len(g.last["chat same"].heard))

@@ -11,11 +11,18 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// everyone is a member.
+type everyone struct{}
+
+func (everyone) Role(access.Person) ops.Role { return ops.RoleMember }
 
 // world is what a test gives an Outbox: a platform, a journal, tasks and a meter that write down what they are asked.
 type world struct {

@@ -54,6 +54,15 @@ var (
 		{Name: "text", Text: func(r *ops.InboxItem) string { return r.Text }},
 		{Name: "command", Text: func(r *ops.InboxItem) string { return r.Command }},
 	}
+	// People are the fields of a person.
+	People = []Field[ops.Person]{
+		{Name: "id", Text: func(r *ops.Person) string { return r.ID }},
+		{Name: "platform", Text: func(r *ops.Person) string { return r.Platform }},
+		{Name: "name", Text: func(r *ops.Person) string { return r.Name }},
+		{Name: "role", Text: func(r *ops.Person) string { return string(r.Role) }},
+		{Name: "state", Text: func(r *ops.Person) string { return string(r.State) }},
+		{Name: "source", Text: func(r *ops.Person) string { return string(r.Source) }},
+	}
 	// Rules are the fields of a rule that an approval made.
 	Rules = []Field[ops.Rule]{
 		{Name: "id", Text: func(r *ops.Rule) string { return r.ID }},

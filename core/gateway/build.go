@@ -34,8 +34,9 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: o, connections: o.Models.Chain(modelNames(o.Models)...).New(), background: background.New(o.Log), events: events.New()}
+	g := &Gateway{opts: o, background: background.New(o.Log), events: events.New()}
 	g.lifecycle = newLifecycle(o.Log, g.beginShutdown, g.endProcess)
+	g.watchers.connections = o.Models.Chain(modelNames(o.Models)...).New()
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
 	slots := model.NewSlots(o.Config.Limits.ModelCalls)
 	reached := bounds{}
@@ -50,7 +51,7 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, Inbox: []operator.InboxSource{g.approvals, g.budget}, Rules: g.approvals, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{g.approvals, g.budget, g.trust.people}, Rules: g.approvals, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
@@ -66,6 +67,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 		Log: o.Log, Gateway: parts{g}, Host: o.Host, Life: o.Life, Database: o.Home.Database, Limits: o.Limits, Background: g.background,
 		Warnings: o.Warnings, Config: o.Home.ConfigFile,
 	})
+	g.trust.people = g.newPeople()
 	g.metrics = g.newMetrics(slots)
 	g.table = session.NewTable(session.Options{
 		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
@@ -137,14 +139,14 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
 		Processes: g.procs, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
-		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf,
+		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
 			return g.search.Find(ctx, search.Query{Text: text, Session: own.Session, Platform: own.Platform, User: own.User, Limit: limit})
 		},
 	})
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: g.table, Gateway: parts{g}, Conversations: g.conversations, Outbox: g.outbox,
+		Table: g.table, Gateway: parts{g}, Conversations: g.conversations, People: g.trust.people, Outbox: g.outbox,
 		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID,
 	})
 }
@@ -171,7 +173,7 @@ func (g *Gateway) buildAdapters() {
 
 // manner is how the config says that the chat of a session is treated.
 func (g *Gateway) manner(key string) delivery.Manner {
-	c := g.opts.Config.ChatOf(key)
+	c := g.opts.Config.ChatOf(key, g.roleIn(key))
 	rules := delivery.Rules{Mention: delivery.Mention(c.Mention), Sessions: delivery.Sessions(c.Sessions)}
 	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Draft: c.Stream == config.StreamDraft, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
 }
@@ -187,7 +189,7 @@ func (g *Gateway) roster() *agent.Roster {
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {
-		routes = append(routes, agent.Route{Match: r.Match, Agent: r.Agent})
+		routes = append(routes, agent.Route{Match: r.Match, Role: ops.Role(r.Role), Agent: r.Agent})
 	}
 	return agent.NewRoster(g.opts.Models, definitions, routes)
 }

@@ -54,16 +54,14 @@ type Gateway struct {
 	phases    *phases.Phases
 	watchers  watchers
 
-	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
-	// while no agent is cached.
-	connections model.Client
-	table       *session.Table
-	cache       *agent.Cache
-	procs       *process.Registry
-	adapters    *adapter.Supervisor
-	background  *background.Group
-	events      *events.Hub
-	metrics     *metrics.Metrics
+	trust      trust
+	table      *session.Table
+	cache      *agent.Cache
+	procs      *process.Registry
+	adapters   *adapter.Supervisor
+	background *background.Group
+	events     *events.Hub
+	metrics    *metrics.Metrics
 
 	health        *health.Health
 	recovery      *recovery.Recovery
@@ -76,11 +74,14 @@ type Gateway struct {
 	approvals     *approval.Book
 }
 
-// watchers are the goroutines that watch a running gateway. They end with ctx.
+// watchers are the goroutines that watch a running gateway, which end with ctx, and what else lasts as long as it.
 type watchers struct {
 	sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
+	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
+	// while no agent is cached.
+	connections model.Client
 }
 
 // Ready is closed when the gateway takes messages and every adapter has had its first attempt.
@@ -174,7 +175,7 @@ const closeBound = 300 * time.Millisecond
 func (g *Gateway) close() {
 	g.watchers.stop()
 	g.conversations.Cancel()
-	if err := g.connections.Close(); err != nil {
+	if err := g.watchers.connections.Close(); err != nil {
 		g.opts.Log.Warn("model connections not closed", "error", err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
@@ -237,6 +238,9 @@ func (g *Gateway) open(ctx context.Context) error {
 func (g *Gateway) openStore(ctx context.Context) error {
 	st, err := g.recovery.OpenStore(ctx)
 	if err != nil {
+		return err
+	}
+	if err := g.trust.people.Open(ctx, st); err != nil {
 		return err
 	}
 	g.outbox.Open(st, g.adapters)

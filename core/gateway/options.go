@@ -27,7 +27,7 @@ type Identity = recovery.Identity
 // Start is what the start found in the home, and what its operator asked for.
 type Start = recovery.Start
 
-// Options are what a gateway is made of. Broken, Redactor, Warnings, APIAccess, Supervisor, Stores and Surrender may be empty.
+// Options are what a gateway is made of. Broken, Open, Redactor, Warnings, APIAccess, Supervisor, Stores and Surrender may be empty.
 type Options struct {
 	Config config.Config
 	Log    *slog.Logger
@@ -35,6 +35,8 @@ type Options struct {
 	// Platforms are the adapters to connect; Broken those that the config enables and that cannot be built, with why.
 	Platforms []adapter.Platform
 	Broken    map[string]error
+	// Open are the names of platforms that everyone may use as a member: those of a demo.
+	Open []string
 
 	Identity
 	Start

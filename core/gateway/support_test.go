@@ -193,7 +193,9 @@ type setup struct {
 	platforms []adapter.Platform
 	dir       string
 	opts      func(*Options)
-	log       slog.Handler
+	// closed means that only the config says who may speak.
+	closed bool
+	log    slog.Handler
 }
 
 // start runs a gateway with short bounds on a directory of its own, and stops it when the test ends.
@@ -230,6 +232,14 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	}
 	if s.opts != nil {
 		s.opts(&o)
+	}
+	for _, p := range o.Platforms {
+		if name := p.Name(); !s.closed && name != "api" {
+			o.Open = append(o.Open, name)
+		}
+	}
+	if !s.closed {
+		o.Open = append(o.Open, "cli", "other") // lab.ask has these sessions from the chat, too
 	}
 	g, err := New(o)
 	if err != nil {

@@ -25,6 +25,7 @@ type parts struct {
 	models    *model.Pool
 	platforms []adapter.Platform
 	broken    map[string]error
+	open      []string // names of platforms that everyone may use
 	api       *api.Platform
 	// guard slows guessing at the key of the API, which the metrics' listener has as well.
 	guard  *api.Guard
@@ -76,6 +77,7 @@ func (l *life) build() (err error) {
 		p.talk = &platforms.Talk{}
 	}
 	for _, role := range l.prepared.demo {
+		p.open = append(p.open, role.Name)
 		p.platforms = append(p.platforms, platforms.New(role.Spec, platforms.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
@@ -92,11 +94,11 @@ func (l *life) build() (err error) {
 		}
 	}
 	if c := l.loaded.Config.Adapters.Telegram; c.Enabled {
-		o := bot.Options{BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log}
+		o := bot.Options{BaseURL: c.BaseURL, Groups: c.Groups, Log: l.log}
 		p.bot("telegram", l.secrets.Telegram, o, func(o bot.Options) adapter.Platform { return telegram.New(o) })
 	}
 	if c := l.loaded.Config.Adapters.Discord; c.Enabled {
-		o := bot.Options{BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log}
+		o := bot.Options{BaseURL: c.BaseURL, Groups: c.Groups, Log: l.log}
 		p.bot("discord", l.secrets.Discord, o, func(o bot.Options) adapter.Platform { return discord.New(o) })
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 func (l *life) options(manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
-		Config: l.loaded.Config, Log: l.log, Models: l.parts.models, Platforms: l.parts.platforms, Broken: l.parts.broken,
+		Config: l.loaded.Config, Log: l.log, Models: l.parts.models, Platforms: l.parts.platforms, Broken: l.parts.broken, Open: l.parts.open,
 		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: l.o.Version},
 		Start: gateway.Start{
 			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,

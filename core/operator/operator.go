@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
@@ -101,6 +102,8 @@ type Options struct {
 
 	// Budget counts what model calls cost.
 	Budget *budget.Ledger
+	// People is who may speak, and as what.
+	People *access.People
 	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
 	Inbox []InboxSource
 	Rules RuleBook

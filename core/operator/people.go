@@ -1,11 +1,16 @@
 package operator
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
+	"gatewaytui/core/access"
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/people"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -30,6 +35,8 @@ func (op *Operator) newPeople() *people.People {
 		}}, {Kind: "files", Forget: op.forgetFiles}},
 		After: []people.Holder{{Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
 			return 0, op.o.Search.Forget(ctx)
+		}}, {Kind: "rows about who may speak", Forget: func(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
+			return op.o.People.Forget(ctx, access.Person{Platform: f.Platform, ID: f.ID}, f.At)
 		}}},
 	})
 }
@@ -64,6 +71,74 @@ func (op *Operator) forget(ctx context.Context, cmd ops.Command) (string, any, e
 	ctx, cancel := context.WithTimeout(ctx, forgetBound)
 	defer cancel()
 	return result(op.people.Forget(ctx, cmd.Target))
+}
+
+// People implements ops.Console.
+func (op *Operator) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {
+	return page(op.o.People.List(), q, func(p ops.Person) string { return p.ID }, filter.People)
+}
+
+// letIn carries out VerbLetIn.
+func (op *Operator) letIn(ctx context.Context, cmd ops.Command) (string, any, error) {
+	done, err := op.o.People.Approve(ctx, cmd.Text, cmp.Or(cmd.Role, ops.RoleGuest), actor(cmd.By))
+	return done, nil, err
+}
+
+// addPerson carries out VerbAddPerson.
+func (op *Operator) addPerson(ctx context.Context, cmd ops.Command) (string, any, error) {
+	done, err := op.o.People.Add(ctx, cmd.Target, cmp.Or(cmd.Role, ops.RoleMember), actor(cmd.By))
+	return done, nil, err
+}
+
+// setRole carries out VerbSetRole.
+func (op *Operator) setRole(ctx context.Context, cmd ops.Command) (string, any, error) {
+	role, err := ops.ReadRole(string(cmd.Role))
+	if err != nil {
+		return "", nil, err
+	}
+	done, err := op.o.People.SetRole(ctx, cmd.Target, role, actor(cmd.By))
+	return done, nil, err
+}
+
+// removePerson carries out VerbRemovePerson: first nothing new of the person is taken, then their turns end, and what waits.
+func (op *Operator) removePerson(ctx context.Context, cmd ops.Command) (string, any, error) {
+	done, err := op.o.People.Remove(ctx, cmd.Target, actor(cmd.By))
+	if err != nil {
+		return "", nil, err
+	}
+	f, err := people.Read(cmd.Target)
+	if err != nil {
+		return "", nil, err
+	}
+	open, err := op.store().OpenInboxOf(ctx, f)
+	if err == nil {
+		err = op.o.Intake.End(ctx, open)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%s; what runs for them was not ended: %w", done, err)
+	}
+	return done, nil, nil
+}
+
+// turnsOf are the turns that run for a person.
+func (op *Operator) turnsOf(f store.Forgetting) (turns []session.TurnView) {
+	for _, v := range op.o.Table.Turns() {
+		if session.Platform(v.Session.Key) == f.Platform && !v.Message.Operator && session.PersonOf(v.Message.User) == f.ID {
+			turns = append(turns, v)
+		}
+	}
+	return turns
+}
+
+func (op *Operator) previewRemoval(p *ops.Preview, cmd ops.Command) {
+	f, err := people.Read(cmd.Target)
+	if err != nil {
+		return
+	}
+	for _, v := range op.turnsOf(f) {
+		p.Interrupt = append(p.Interrupt, turnLine(v))
+	}
+	p.Keeps = append(p.Keeps, "the person's conversations; people forget deletes them")
 }
 
 // result is what a verb that has a result of its own type returns.

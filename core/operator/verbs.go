@@ -123,13 +123,17 @@ var verbs = map[ops.Verb]verb{
 			return "the stop is immediate now", nil, nil
 		},
 	},
-	ops.VerbBackup:     {run: (*Operator).backup},
-	ops.VerbForget:     {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
-	ops.VerbApprove:    {check: checkInbox, run: (*Operator).answerInbox},
-	ops.VerbDeny:       {check: checkInbox, run: (*Operator).answerInbox},
-	ops.VerbAnswer:     {check: checkInbox, run: (*Operator).answerInbox},
-	ops.VerbRemoveRule: {run: (*Operator).removeRule},
-	ops.VerbRaise:      {check: checkRaise, run: (*Operator).raiseBudget},
+	ops.VerbBackup:       {run: (*Operator).backup},
+	ops.VerbForget:       {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
+	ops.VerbLetIn:        {run: (*Operator).letIn},
+	ops.VerbAddPerson:    {check: checkPerson, run: (*Operator).addPerson},
+	ops.VerbRemovePerson: {check: checkPerson, preview: (*Operator).previewRemoval, run: (*Operator).removePerson},
+	ops.VerbSetRole:      {check: checkPerson, run: (*Operator).setRole},
+	ops.VerbApprove:      {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbDeny:         {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbAnswer:       {check: checkInbox, run: (*Operator).answerInbox},
+	ops.VerbRemoveRule:   {run: (*Operator).removeRule},
+	ops.VerbRaise:        {check: checkRaise, run: (*Operator).raiseBudget},
 	ops.VerbDiagnose: {
 		run: func(op *Operator, ctx context.Context, _ ops.Command) (string, any, error) {
 			path, err := op.diagnose(ctx)

@@ -22,7 +22,7 @@ type Command struct {
 	Reason string `json:"reason,omitempty"`
 	// Mode is for stop; empty is graceful.
 	Mode Mode `json:"mode,omitempty"`
-	// Text is for message, at most 1 MiB, for title, and for answer.
+	// Text is for message, at most 1 MiB, for title, for answer, and the code of VerbLetIn.
 	Text string `json:"text,omitempty"`
 	// File is for backup: the absolute path of the copy; empty is a new file in the folder backups of the home. Abort ends
 	// the backup that runs.
@@ -34,6 +34,8 @@ type Command struct {
 	// day, a time of day or a duration; empty is the end of the day.
 	Amount string `json:"amount,omitempty"`
 	Until  string `json:"until,omitempty"`
+	// Role is what a person becomes; empty: a guest for VerbLetIn, a member for VerbAddPerson.
+	Role Role `json:"role,omitempty"`
 	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
 	Phase string `json:"phase,omitempty"`
 	Item  string `json:"item,omitempty"`
@@ -77,6 +79,9 @@ func (c *Command) Parse() error {
 		return invalid(fmt.Sprintf("unknown mode %.64q", string(c.Mode)), "use graceful, fast or immediate")
 	case c.Scope != "" && !slices.Contains(Scopes, c.Scope):
 		return invalid(fmt.Sprintf("unknown scope %.64q", string(c.Scope)), "use once, turn, session or always")
+	case c.Role != "" && !slices.Contains(Roles, c.Role):
+		_, err := ReadRole(string(c.Role))
+		return err
 	case c.ByMS < 0:
 		return invalid(fmt.Sprintf("by_ms is %d", c.ByMS), "give milliseconds from 0")
 	case len(c.Text) > MaxText:

@@ -36,6 +36,8 @@ type Console interface {
 	// Usage is what model calls used, and Budgets what may be used.
 	Usage(ctx context.Context, q UsageQuery) (Page[Usage], error)
 	Budgets(ctx context.Context) (Page[Budget], error)
+	// People is everyone who is named, by the config or by a row, and the unknown users who have a code: those first, then by role.
+	People(ctx context.Context, q Query) (Page[Person], error)
 
 	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
 	// stopped on this home answers Shutdown with CodeNotFound.

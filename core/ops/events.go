@@ -43,6 +43,8 @@ const (
 	EventShutdownItem  EventType = "shutdown.item"
 	EventShutdownEnded EventType = "shutdown.ended"
 	EventWarning       EventType = "warning"
+	// EventPersonAsked says that an unknown user has a code with which an owner can let them in.
+	EventPersonAsked EventType = "person.asked"
 	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
 	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
@@ -139,6 +141,12 @@ type BudgetChange struct {
 	Window   string  `json:"window"`
 }
 
+// PersonAsk is the payload of EventPersonAsked: until when the code counts, and what the platform calls the user.
+type PersonAsk struct {
+	ExpiresAt Time   `json:"expires_at"`
+	Name      string `json:"name"`
+}
+
 // RequestChange is the payload of EventRequest.
 type RequestChange struct {
 	By    string       `json:"by"`
@@ -193,6 +201,7 @@ func (OperatorKill) payload()    {}
 func (ApprovalChange) payload()  {}
 func (BudgetChange) payload()    {}
 func (RequestChange) payload()   {}
+func (PersonAsk) payload()       {}
 func (PhaseChange) payload()     {}
 func (ItemChange) payload()      {}
 func (ShutdownEnd) payload()     {}

@@ -149,10 +149,12 @@ func TestEveryVerbSaysWhatItsSurfacesNeed(t *testing.T) {
 		if s.Name == "" || s.Summary == "" || s.Doing == "" || s.Done == "" || s.Examples == "" {
 			t.Errorf("%s: a text is missing: %+v", s.Verb, s)
 		}
-		if other, taken := names[s.Name]; taken {
-			t.Errorf("%s and %s have the name %s", s.Verb, other, s.Name)
+		for _, name := range []string{s.CommandLine(), s.ConsoleName()} {
+			if other, taken := names[name]; taken {
+				t.Errorf("%s and %s have the name %s", s.Verb, other, name)
+			}
+			names[name] = s.Verb
 		}
-		names[s.Name] = s.Verb
 		if s.TakesTarget() != strings.Contains(s.Path, "{target}") {
 			t.Errorf("%s: its target is %q and its path %s", s.Verb, s.Target, s.Path)
 		}

@@ -35,6 +35,11 @@ const (
 	VerbApprove   Verb = "inbox.approve"
 	VerbDeny      Verb = "inbox.deny"
 	VerbAnswer    Verb = "inbox.answer"
+	// VerbLetIn lets in the person of a code. VerbAddPerson and VerbRemovePerson say by id who may speak.
+	VerbLetIn        Verb = "people.approve"
+	VerbAddPerson    Verb = "people.add"
+	VerbRemovePerson Verb = "people.remove"
+	VerbSetRole      Verb = "people.role"
 	// VerbRemoveRule removes a rule that an approval made.
 	VerbRemoveRule Verb = "approvals.rules.remove"
 	// VerbRaise lifts a budget for a time (TR8).
@@ -191,6 +196,27 @@ var Verbs = []VerbSpec{
 		Examples: "gatewaytui backup /var/backups/gateway.db\ngatewaytui backup --abort",
 	},
 	{
+		Verb: VerbLetIn, Path: "/v1/people/approve", Group: "people", Name: "approve", Console: "let-in", Args: "CODE", Rest: RestText,
+		Summary: "let in the person who has a code, as a guest", Doing: "letting in", Done: "let in",
+		Examples: "gatewaytui people approve 4KQ7RTWD\ngatewaytui people approve 4KQ7RTWD --role member",
+	},
+	{
+		Verb: VerbAddPerson, Path: "/v1/people/{target}/add", Group: "people", Name: "add", Console: "add-person", Target: TargetPerson, Rest: RestRole,
+		Summary: "let in a person by id, as a member", Doing: "adding", Done: "added",
+		Examples: "gatewaytui people add telegram:4711\ngatewaytui people add telegram:4711 --role owner",
+	},
+	{
+		Verb: VerbRemovePerson, Path: "/v1/people/{target}/remove", Group: "people", Name: "remove", Console: "remove-person", Target: TargetPerson,
+		Summary: "let a person speak no more, also one whom the config names", Doing: "removing", Done: "removed",
+		Examples: "gatewaytui people remove telegram:4711\ngatewaytui people remove telegram:4711 --dry-run",
+		Ends:     true,
+	},
+	{
+		Verb: VerbSetRole, Path: "/v1/people/{target}/role", Group: "people", Name: "role", Console: "set-role", Target: TargetPerson, Args: "ID ROLE", Rest: RestRole,
+		Summary: "change what a person may do: owner, member or guest", Doing: "changing the role of", Done: "changed the role of",
+		Examples: "gatewaytui people role telegram:4711 owner",
+	},
+	{
 		Verb: VerbForget, Path: "/v1/people/{target}/forget", Group: "people", Name: "forget", Target: TargetPerson,
 		Summary: "delete what is kept of a person, and say what was deleted", Doing: "forgetting", Done: "forgot",
 		Examples: "gatewaytui people forget telegram:4711\ngatewaytui people forget telegram:4711 --dry-run",
@@ -276,6 +302,7 @@ const (
 	RestTime      Rest = "[30s]"
 	RestScope     Rest = "[turn|session|always]"
 	RestAmount    Rest = "N [UNTIL]"
+	RestRole      Rest = "[owner|member|guest]"
 )
 
 // Free reports whether the rest is any text.
@@ -296,6 +323,13 @@ func (s VerbSpec) ReadRest(cmd *Command, rest string) error {
 	case RestInterrupt:
 		if cmd.Interrupt = rest == "interrupt"; rest != "" && !cmd.Interrupt {
 			return invalid(quoted+" is not an option of "+s.Name, s.Name+" 2 interrupt")
+		}
+	case RestRole:
+		if cmd.Role = Role(rest); rest == "" {
+			break
+		}
+		if _, err := ReadRole(rest); err != nil {
+			return err
 		}
 	case RestScope:
 		if cmd.Scope = Scope(rest); rest != "" && !slices.Contains(Scopes, cmd.Scope) {

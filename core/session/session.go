@@ -61,8 +61,8 @@ type Choice struct{ Label, Text string }
 
 // Message waits in a mailbox, or a turn works on it.
 type Message struct {
-	ID     string
-	User   string
+	ID   string
+	User string
 	// Role is what its sender may do (TR1), as it was when the message came. A message without one starts nothing.
 	Role   ops.Role
 	Target string

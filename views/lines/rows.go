@@ -138,6 +138,17 @@ var Rules = []Column[ops.Rule]{
 	{"BY", func(r ops.Rule) string { return r.By }, 7},
 }
 
+// People are the columns of who may speak.
+var People = []Column[ops.Person]{
+	{"ID", func(p ops.Person) string { return p.ID }, 0},
+	{"NAME", func(p ops.Person) string { return p.Name }, 3},
+	{"ROLE", func(p ops.Person) string { return text.Words(p.Role) }, 1},
+	{"STATE", func(p ops.Person) string { return text.Words(p.State) }, 1},
+	{"FROM", func(p ops.Person) string { return text.Words(p.Source) }, 2},
+	{"BY", func(p ops.Person) string { return p.By }, 5},
+	{"SINCE", func(p ops.Person) string { return text.Moment(p.At.Time) }, 4},
+}
+
 // RuleCommand is the beginning of the commands that a rule is for.
 func RuleCommand(r ops.Rule) string { return strings.TrimSpace(r.Executable + " " + r.Subcommand) }
 

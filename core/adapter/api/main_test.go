@@ -31,7 +31,7 @@ const bodyPatience = time.Minute
 // gateway is a receiver that notes what it got and lets take decide about it.
 type gateway struct {
 	adapter.Door // the api lets its callers in itself
-	take func(ctx context.Context, m adapter.Inbound) error
+	take         func(ctx context.Context, m adapter.Inbound) error
 
 	mu        sync.Mutex
 	got       []adapter.Inbound

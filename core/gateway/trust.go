@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/access"
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+)
+
+// trust is who may do what.
+type trust struct {
+	people *access.People
+}
+
+// newPeople is who may speak. Platforms that are not in the config, such as those of a demo, are open by name alone.
+func (g *Gateway) newPeople() *access.People {
+	return access.New(access.Options{
+		Rules: accessRules(g.opts.Config, g.opts.Open), Log: g.opts.Log,
+		Asked: func(p access.Person, name string, until time.Time) {
+			g.events.Emit(ops.EventPersonAsked, p.String(), "an unknown user asks to be let in", ops.PersonAsk{ExpiresAt: ops.At(until), Name: name})
+		},
+	})
+}
+
+// accessRules are what the config says of people. open are platforms that everyone may use.
+func accessRules(c config.Config, open []string) access.Rules {
+	rules := access.Rules{Unknown: access.Unknown(c.Access.Strangers), API: ops.Role(c.Adapters.API.Role), Platforms: map[string]access.Platform{
+		"telegram": {Members: access.Numbers(c.Adapters.Telegram.Allow), All: c.Adapters.Telegram.AllowAll, Numbers: true},
+		"discord":  {Members: access.Numbers(c.Adapters.Discord.Allow), All: c.Adapters.Discord.AllowAll, Numbers: true},
+	}}
+	for _, name := range open {
+		rules.Platforms[name] = access.Platform{All: true}
+	}
+	for _, name := range c.Access.Owners {
+		if p, err := access.Read(name); err == nil { // the config was checked
+			rules.Owners = append(rules.Owners, p)
+		}
+	}
+	return rules
+}
+
+// Admits implements adapter.Door.
+func (r receiver) Admits(u adapter.User) bool {
+	return access.Decide(r.g.trust.people.Role(person(u)), access.Talk, u.Platform)
+}
+
+// Greets implements adapter.Door.
+func (r receiver) Greets(u adapter.User) bool { return r.g.trust.people.Greets(person(u)) }
+
+// Greet implements adapter.Door.
+func (r receiver) Greet(ctx context.Context, u adapter.User) (string, error) {
+	return r.g.trust.people.Greet(ctx, person(u), u.Name)
+}
+
+func person(u adapter.User) access.Person { return access.Person{Platform: u.Platform, ID: u.ID} }
+
+// roleIn is the role of the person whose session this is; of a session that is not known yet, a member's.
+func (g *Gateway) roleIn(key string) ops.Role {
+	s, known := g.table.Get(key)
+	if !known || s.User == "" {
+		return ops.RoleMember
+	}
+	return g.trust.people.Role(access.Person{Platform: session.Platform(key), ID: session.PersonOf(s.User)})
+}
