@@ -163,7 +163,7 @@ func TestNothingEndsWithoutTheRightAnswer(t *testing.T) {
 		if !spec.Ends {
 			continue
 		}
-		name := spec.Name
+		name := spec.ConsoleName()
 		t.Run(name, func(t *testing.T) {
 			converse(t, true, nil, func(k *talk) {
 				line := name

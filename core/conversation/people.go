@@ -29,3 +29,20 @@ func notForYou(u use, name string) string {
 func (c *Conversations) people(ctx context.Context, u use) (string, error) {
 	return c.o.LetIn(ctx, session.Platform(u.key)+":"+session.PersonOf(u.msg.User), u.arg)
 }
+
+// mayUseTools reports whether the turn of a message may call tools. Its sender may have lost a role since the message came, and the
+// error says so.
+func (c *Conversations) mayUseTools(m session.Message, key string) (bool, error) {
+	platform := session.Platform(key)
+	if m.Operator {
+		return true, nil
+	}
+	now := c.o.People.Role(access.Person{Platform: platform, ID: session.PersonOf(m.User)})
+	if !access.Decide(now, access.Talk, platform) {
+		return false, errNoRole
+	}
+	return access.Decide(m.Role, access.Tools, platform) && access.Decide(now, access.Tools, platform), nil
+}
+
+// errNoRole refuses a message whose sender was removed while it waited.
+var errNoRole = &ops.Error{Code: ops.CodeForbidden, Message: "you may not speak to this gateway any more"}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"gatewaytui/core/access"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/budget"
 	"gatewaytui/core/delivery"
@@ -220,12 +219,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	in := agent.Turn{
 		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
-		Waiting: func() { // a model call waits for a slot
-			c.o.Reached(limit.ModelCalls)
-			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
-			r.show.Doing(ops.DoingModelSlot)
-			r.watched(ops.DoingModelSlot)
-		},
+		Waiting: r.waitsForSlot,
 	}
 	if t.Message.Compact {
 		in.Text, in.Compact = keptAbove(t.Message.Text), true
@@ -249,25 +243,13 @@ func (r *turnRunner) beginning() (session.Session, store.Turn) {
 	return begun, store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: r.c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined), Charge: r.spending.Charge()}
 }
 
-// mayUseTools reports whether the turn of a message may call tools. Its sender may have lost a role since the message came, and the
-// error says so.
-func (c *Conversations) mayUseTools(m session.Message, key string) (bool, error) {
-	platform := session.Platform(key)
-	if !access.Decide(m.Role, access.Tools, platform) {
-		return false, nil
-	}
-	if m.Operator {
-		return true, nil
-	}
-	now := c.o.People.Role(access.Person{Platform: platform, ID: session.PersonOf(m.User)})
-	if !access.Decide(now, access.Talk, platform) {
-		return false, errNoRole
-	}
-	return access.Decide(now, access.Tools, platform), nil
+// waitsForSlot notes that a model call waits for a slot.
+func (r *turnRunner) waitsForSlot() {
+	r.c.o.Reached(limit.ModelCalls)
+	r.c.o.Table.Wait(r.turn, limit.ModelCalls, ops.DoingModelSlot)
+	r.show.Doing(ops.DoingModelSlot)
+	r.watched(ops.DoingModelSlot)
 }
-
-// errNoRole refuses a message whose sender was removed while it waited.
-var errNoRole = &ops.Error{Code: ops.CodeForbidden, Message: "you may not speak to this gateway any more"}
 
 // errNoVision refuses a message with pictures before anything of it is saved.
 var errNoVision = &ops.Error{
