@@ -21,7 +21,7 @@ var (
 
 // actionBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
 func actionBindings() []binding {
-	return []binding{
+	return append([]binding{
 		// on a session, a process or an adapter
 		{
 			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
@@ -88,17 +88,23 @@ func actionBindings() []binding {
 		{action: "send", help: "send a message to a session's agent: send KEY TEXT", verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY"},
 		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
 		{action: "title", help: "name a session's conversation: title KEY TEXT", verb: ops.VerbTitle},
-		{action: "forget", help: "delete what is kept of a person: forget telegram:4711", verb: ops.VerbForget, disabledReason: needsNoStop},
-		{action: "let-in", help: "let in the person who has a code, as a guest: let-in CODE", verb: ops.VerbLetIn, disabledReason: needsNoStop},
-		{action: "add-person", help: "let in a person by id: add-person telegram:4711 [owner|member|guest]", verb: ops.VerbAddPerson, disabledReason: needsNoStop},
-		{action: "remove-person", help: "let a person speak no more: remove-person telegram:4711", verb: ops.VerbRemovePerson, disabledReason: needsNoStop},
-		{action: "set-role", help: "change what a person may do: set-role telegram:4711 owner|member|guest", verb: ops.VerbSetRole, disabledReason: needsNoStop},
 		{action: "approve", help: "allow what a request of the inbox asks for: approve ID [turn|session|always]", verb: ops.VerbApprove, disabledReason: needsNoStop},
 		{action: "deny", help: "refuse what a request of the inbox asks for: deny ID [REASON]", verb: ops.VerbDeny, disabledReason: needsNoStop},
 		{action: "answer", help: "answer a question of the inbox: answer ID TEXT", verb: ops.VerbAnswer, disabledReason: needsNoStop},
 		{action: "remove-rule", help: "remove a rule that an approval made: remove-rule ID", verb: ops.VerbRemoveRule, disabledReason: needsNoStop},
 		{action: "raise-budget", help: "lift a budget for a time: raise-budget NAME N [UNTIL]", verb: ops.VerbRaise, disabledReason: needsNoStop},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
+	}, peopleBindings()...)
+}
+
+// peopleBindings are the rows of the verbs that act on a person.
+func peopleBindings() []binding {
+	return []binding{
+		{action: "forget", help: "delete what is kept of a person: forget telegram:4711", verb: ops.VerbForget, disabledReason: needsNoStop},
+		{action: "let-in", help: "let in the person who has a code, as a guest: let-in CODE", verb: ops.VerbLetIn, disabledReason: needsNoStop},
+		{action: "add-person", help: "let in a person by id: add-person telegram:4711 [owner|member|guest]", verb: ops.VerbAddPerson, disabledReason: needsNoStop},
+		{action: "remove-person", help: "let a person speak no more: remove-person telegram:4711", verb: ops.VerbRemovePerson, disabledReason: needsNoStop},
+		{action: "set-role", help: "change what a person may do: set-role telegram:4711 owner|member|guest", verb: ops.VerbSetRole, disabledReason: needsNoStop},
 	}
 }
 

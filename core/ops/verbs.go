@@ -325,12 +325,7 @@ func (s VerbSpec) ReadRest(cmd *Command, rest string) error {
 			return invalid(quoted+" is not an option of "+s.Name, s.Name+" 2 interrupt")
 		}
 	case RestRole:
-		if cmd.Role = Role(rest); rest == "" {
-			break
-		}
-		if _, err := ReadRole(rest); err != nil {
-			return err
-		}
+		cmd.Role = Role(rest) // Parse refuses one that there is not
 	case RestScope:
 		if cmd.Scope = Scope(rest); rest != "" && !slices.Contains(Scopes, cmd.Scope) {
 			return invalid(quoted+" is not a scope", "it takes turn, session or always; without one the approval is for this request alone")
