@@ -23,8 +23,13 @@ const (
 // Command is the use of a chat command.
 func Command(name string) Action { return Action("/" + name) }
 
-// API is the platform of programs, which is none of a chat.
-const API = "api"
+// Platforms that are none of a chat.
+const (
+	// Control is the platform of sessions that the control socket, the console and the command line make.
+	Control = "cli"
+	// API is the platform of programs.
+	API = "api"
+)
 
 // least is the role that an action needs. What is not listed needs a member: every other chat command.
 var least = map[Action]ops.Role{

@@ -3,9 +3,7 @@ package gateway
 import (
 	"context"
 
-	"gatewaytui/core/access"
 	"gatewaytui/core/approval"
-	"gatewaytui/core/config"
 	"gatewaytui/core/fence"
 	"gatewaytui/core/tool"
 )
@@ -15,7 +13,7 @@ func (g *Gateway) newApprovals() *approval.Book {
 	cfg := g.opts.Config
 	agents := cfg.AgentsByName()
 	return approval.New(approval.Options{
-		Log: g.opts.Log, Events: g.events, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: owners(cfg), Table: g.table, NewID: newID,
+		Log: g.opts.Log, Events: g.events, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID,
 		Expire: cfg.Approvals.Expire.Duration, Always: cfg.Approvals.AlwaysExpires.Duration, Fence: g.fence,
 		Mode: func(agent string) approval.Mode {
 			if d, known := agents[agent]; known {
@@ -40,29 +38,6 @@ func (g *Gateway) openApprovals(ctx context.Context) error {
 		return nil
 	}
 	return g.approvals.Open(ctx, g.recovery.Store(), g.conversations)
-}
-
-// owners are the people of the config who may answer approvals.
-type owners config.Config
-
-// MayAnswer implements approval.People.
-func (o owners) MayAnswer(who access.Person) bool {
-	for _, owner := range o.Owners(who.Platform) {
-		if owner == who {
-			return true
-		}
-	}
-	return false
-}
-
-// Owners implements approval.People.
-func (o owners) Owners(platform string) (all []access.Person) {
-	for _, name := range o.Access.Owners {
-		if p, err := access.Read(name); err == nil && p.Platform == platform { // the config was checked
-			all = append(all, p)
-		}
-	}
-	return all
 }
 
 // news is what happened to a session between its turns (conversation.News).
