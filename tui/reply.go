@@ -117,7 +117,7 @@ func (r *reply) approvals(add func(key, label string, cmd ops.Command)) {
 		}
 	}
 	add("n", "No", r.command(ops.VerbDeny, func(*ops.Command) {}))
-	r.answers = append(r.answers, answer{"r", "No, why", func(*model) tea.Cmd {
+	r.answers = append(r.answers, answer{"r", "Why", func(*model) tea.Cmd {
 		return r.write("why not", func(text string) ops.Command {
 			return r.command(ops.VerbDeny, func(c *ops.Command) { c.Reason = text })
 		})

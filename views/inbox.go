@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
@@ -77,7 +78,7 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 	what := map[ops.InboxKind]string{ops.InboxWrite: "write", ops.InboxHost: "host", ops.InboxTool: "tool"}[r.Kind]
 	facts := []Fact{{cmp.Or(what, "command"), r.Command}, {"asks", r.Text}, {"in", place(r)}}
 	facts = append(facts, Fact{"reasons", strings.Join(r.Reasons, "; ")}, Fact{"session", r.Session}, Fact{"who", after("may answer: ", r.Who)})
-	when := "asked " + sinceText(o.Now, r.AskedAt) + " ago"
+	when := "asked " + coarseAgo(o.Now, r.AskedAt)
 	if left, _ := expiresCell(&o, r); left != "-" {
 		when += ", expires in " + left
 	}
@@ -111,5 +112,17 @@ func sinceEnd(o Opts, r *ops.InboxItem) string {
 	if r.AnsweredAt.IsZero() {
 		return ""
 	}
-	return sinceText(o.Now, r.AnsweredAt) + " ago"
+	return coarseAgo(o.Now, r.AnsweredAt)
+}
+
+// coarseAgo is how long ago a moment was, in words.
+func coarseAgo(now time.Time, at ops.Time) string {
+	d, ok := ago(now, at)
+	switch {
+	case !ok:
+		return "at an unknown time"
+	case d < time.Minute:
+		return "less than a minute ago"
+	}
+	return coarse(d) + " ago"
 }
