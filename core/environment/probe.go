@@ -113,6 +113,7 @@ func (s *Set) resolve(ctx context.Context, def Definition) (Place, error) {
 		if def.Kind == KindAuto {
 			return at(KindLocal, fmt.Errorf("%w; %w", why, partial))
 		}
+		why = fmt.Errorf("%w; its fallback: %w", why, partial)
 	}
 	return Place{Name: def.Name, Kind: first}, fmt.Errorf("the environment %q cannot be used here: %w", cmp.Or(def.Name, string(first)), why)
 }

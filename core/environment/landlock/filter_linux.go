@@ -8,10 +8,10 @@ import (
 
 // Instructions of the classic packet filter (linux/filter.h) and answers of seccomp(2).
 const (
-	bpfLoad   = 0x20 // load 32 bits of struct seccomp_data
-	bpfEqual  = 0x15
-	bpfAtMost = 0x35 // jump if greater or equal
-	bpfReturn = 0x06
+	bpfLoad    = 0x20 // load 32 bits of struct seccomp_data
+	bpfEqual   = 0x15
+	bpfAtLeast = 0x35
+	bpfReturn  = 0x06
 
 	atNumber = 0
 	atArch   = 4
@@ -41,9 +41,10 @@ type instruction struct {
 	k      uint32
 }
 
-// filterSockets lets the thread make no unix socket and, without network, none but a pair. Calls of another
+// filterCalls lets the thread make no unix socket and, without network, none but a pair. It may not change the limits of
+// another process either, with which it could end the gateway although it may not signal it (RLIMIT_CPU, prlimit(2)). Calls of another
 // architecture and io_uring, which could go around the filter, do not exist for it.
-func filterSockets(network bool) error {
+func filterCalls(network bool) error {
 	refused := uint32(answerErrno | uint32(syscall.EACCES))
 	missing := uint32(answerErrno | uint32(syscall.ENOSYS))
 	program := []instruction{
@@ -51,10 +52,15 @@ func filterSockets(network bool) error {
 		{bpfEqual, 1, 0, archs[runtime.GOARCH]},
 		{bpfReturn, 0, 0, missing},
 		{bpfLoad, 0, 0, atNumber},
-		{bpfAtMost, 0, 1, firstX32},
+		{bpfAtLeast, 0, 1, firstX32},
 		{bpfReturn, 0, 0, missing},
 		{bpfEqual, 0, 1, sysIOUringSetup},
 		{bpfReturn, 0, 0, missing},
+		{bpfEqual, 0, 4, syscall.SYS_PRLIMIT64},
+		{bpfLoad, 0, 0, atFirst},
+		{bpfEqual, 0, 1, 0}, // the process itself
+		{bpfReturn, 0, 0, answerAllow},
+		{bpfReturn, 0, 0, refused},
 		{bpfEqual, 1, 0, syscall.SYS_SOCKET},
 		{bpfReturn, 0, 0, answerAllow},
 	}

@@ -9,6 +9,7 @@
 //   - Without network it has no TCP and, where Filters reports true, no UDP and no other protocol.
 //   - Where Filters reports true it makes no unix socket, so that it reaches no daemon of its user: not the control socket,
 //     Docker, tmux or a service manager. socketpair(2) works.
+//   - Where Filters reports true it changes no limit of another process.
 //   - From ABI 6 on it signals no process outside of it and reaches no abstract unix socket outside of it.
 //   - What cannot be kept is refused: the command does not start, and its stderr says why. Nothing is left out in silence.
 //

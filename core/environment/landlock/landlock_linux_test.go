@@ -154,6 +154,12 @@ func TestTR6_ACommandNeitherSignalsNorReadsProcessesOutside(t *testing.T) {
 			t.Errorf("/proc/PID/%s is read: %s", name, out)
 		}
 	}
+	if out, code := ran(t, r, "prlimit", "--pid", pid, "--cpu=1"); Filters() && code == 0 {
+		t.Errorf("the limits of a process outside are changed: %s", out)
+	}
+	if out, code := ran(t, r, "bash", "-c", "ulimit -n 100 && ulimit -n"); code != 0 {
+		t.Errorf("its own limits cannot be changed: %s", out)
+	}
 	if ABI() < abiScope {
 		t.Skip("runs where landlock has scopes: Linux 6.12")
 	}

@@ -94,8 +94,8 @@ func (r Rules) restrict() error {
 		return errors.New("landlock: " + err.Error())
 	}
 	if Filters() {
-		if err := filterSockets(r.Network); err != nil {
-			return errors.New("filter sockets: " + err.Error())
+		if err := filterCalls(r.Network); err != nil {
+			return errors.New("filter system calls: " + err.Error())
 		}
 	}
 	return nil

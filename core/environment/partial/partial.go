@@ -58,7 +58,7 @@ func (d *Driver) Probe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	p, err := d.opts.Spawn(ctx, process.Spec{
-		Argv: rules.Argv([]string{"true"}), Dir: "/", Policy: process.PolicyGateway, Command: "probe of landlock", Env: []string{"LC_ALL=C"},
+		Argv: rules.Argv([]string{"/bin/sh", "-c", ":"}), Dir: "/", Policy: process.PolicyGateway, Command: "probe of landlock", Env: []string{"LC_ALL=C"},
 	})
 	if err != nil {
 		return "", err

@@ -102,7 +102,9 @@ func mounts(v view) ([]string, error) {
 			args = append(args, m.flag, m.from, m.at)
 		}
 	}
-	return append(args, "--proc", "/proc", "--dev", "/dev"), nil
+	// To root of the machine the kernel lets the parameters be changed in any namespace. bwrap does not cover them, because it looks at the mode of
+	// the folder alone (TR10).
+	return append(args, "--proc", "/proc", readOnly, "/proc/sys", "/proc/sys", "--dev", "/dev"), nil
 }
 
 // put adds a mount, or replaces the one at the same place: a path that is written is more than one that is read.

@@ -157,6 +157,7 @@ func TestTR6_ACommandSeesItsWorkFolderItsHomeAndTheSystemAndNothingOfTheGateway(
 		{"no descriptor is inherited", `for f in /proc/$$/fd/*; do readlink $f; done | sort -u | grep -v pipe: | grep -v /dev/null; true`, 0, ""},
 		{"it has no capability", `grep CapEff /proc/self/status`, 0, "0000000000000000"},
 		{"it gains none", `grep NoNewPrivs /proc/self/status; unshare -rm true`, 1, "NoNewPrivs:\t1"},
+		{"parameters of the kernel cannot be changed, also by root", `at=/proc/sys/kernel/core_pattern; old=$(cat $at) && test -n "$old" && echo "$old" > $at`, 1, "core_pattern: "},
 		{"its exit code is its own", `exit 7`, 7, ""},
 		{"and the signal that ended it", `kill -9 $$`, 137, ""},
 		{"an exit code of 1 is not taken for a failure", `exit 1`, 1, ""},
