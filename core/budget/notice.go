@@ -36,6 +36,8 @@ type Refusal struct {
 	Notice
 	// Hint says what can be done.
 	Hint string
+
+	window *window
 }
 
 // Error is what is used up, and what can be done.
@@ -89,18 +91,13 @@ func (t *Turn) refused(r *reservation, now time.Time) *Refusal {
 	}
 	limit := t.l.limit(full.key, now)
 	n := t.l.notice(full, limit, full.spent+full.reserved, now, t.who)
-	n.Percent, n.First = 100, full.percent < 100
+	n.Percent, n.First = 100, full.percent < 100 && full.kind != KindTurn
 	n.Text = fmt.Sprintf("The budget %q is used up: %s", n.Budget, t.l.used(n))
 	if full.spent < limit {
 		n.Text += ", with what the calls under way may use"
 	}
 	n.Text += "." + t.l.renewal(n)
-	if full.kind != KindTurn {
-		full.percent = 100
-	} else {
-		n.First = false
-	}
-	return &Refusal{Notice: n, Hint: t.l.hint(n)}
+	return &Refusal{Notice: n, Hint: t.l.hint(n), window: full}
 }
 
 // within says in which window something was used.

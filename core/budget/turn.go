@@ -187,6 +187,7 @@ func (t *Turn) admit(c Call, windows []*window) (kept bool, refusal *Refusal) {
 	r := t.estimate(c, windows)
 	if refusal := t.refused(r, now); refusal != nil {
 		if refusal.First {
+			refusal.window.percent = 100
 			t.note(refusal.Notice, now)
 		}
 		return false, refusal

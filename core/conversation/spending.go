@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/agent"
@@ -62,7 +63,7 @@ func personOf(t *session.Turn) string {
 
 // overBudget is the answer to a message that a budget refused.
 func overBudget(r *budget.Refusal, now time.Time) *ops.Error {
-	e := &ops.Error{Code: ops.CodeBudget, Message: r.Text, Hint: r.Hint}
+	e := &ops.Error{Code: ops.CodeBudget, Message: strings.TrimSuffix(r.Text, "."), Hint: r.Hint}
 	if !r.Renews.IsZero() {
 		e.RetryAfter = max(r.Renews.Sub(now), time.Second)
 	}
