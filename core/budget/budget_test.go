@@ -197,7 +197,11 @@ func TestTR8_ACallThatIsCutOffKeepsItsReservation(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error,
+) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
