@@ -42,19 +42,34 @@ func BenchmarkTurns(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
 }
 
-// BenchmarkTurnAlone is one session: two commits, each synced for itself.
+// BenchmarkTurnAlone is one session: two commits, each synced for itself; without the counters of budgets, and with what they write.
 func BenchmarkTurnAlone(b *testing.B) {
-	s := open(b, b.TempDir())
-	v := session("api:user:alice", "s1")
-	for n := 0; b.Loop(); n++ {
-		turn := Turn{ID: "t" + strconv.Itoa(n), SessionID: v.ID, Life: "life", StartedAt: time.Now()}
-		if err := s.BeginTurn(b.Context(), v, turn, Message{Role: "user", Content: "hello", At: time.Now()}); err != nil {
-			b.Fatal(err)
-		}
-		turn.State, turn.EndedAt = TurnDone, time.Now()
-		if err := s.EndTurn(b.Context(), v, turn, nil); err != nil {
-			b.Fatal(err)
-		}
+	for _, tt := range []struct {
+		name    string
+		charges func(id string) (begin, end *Charge)
+	}{
+		{"without a budget", func(string) (begin, end *Charge) { return nil, nil }},
+		{"with a budget", func(id string) (begin, end *Charge) {
+			u := Usage{Day: "2026-11-22", Budget: "default", Agent: "default", Model: "m", Person: "api:alice", Session: "s1", Calls: 1, In: 1000, Out: 100, Cost: 1_000_000, Priced: 1}
+			return &Charge{Turn: id, N: 1, Reserved: &u}, &Charge{Turn: id, N: 2, Lines: []Usage{u}}
+		}},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			s := open(b, b.TempDir())
+			v := session("api:user:alice", "s1")
+			for n := 0; b.Loop(); n++ {
+				turn := Turn{ID: "t" + strconv.Itoa(n), SessionID: v.ID, Life: "life", StartedAt: time.Now()}
+				var end *Charge
+				turn.Charge, end = tt.charges(turn.ID)
+				if err := s.BeginTurn(b.Context(), v, turn, Message{Role: "user", Content: "hello", At: time.Now()}); err != nil {
+					b.Fatal(err)
+				}
+				turn.State, turn.EndedAt, turn.Charge = TurnDone, time.Now(), end
+				if err := s.EndTurn(b.Context(), v, turn, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
