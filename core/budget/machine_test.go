@@ -91,7 +91,7 @@ func (b *books) pick(t *rapid.T, fits func(*running) bool) *running {
 
 func (b *books) begin(t *rapid.T) {
 	if len(b.turns) == 6 {
-		t.Skip("enough turns run")
+		t.Skip("runs while fewer turns run")
 	}
 	b.ids++
 	r := &running{id: fmt.Sprintf("t%04d", b.ids), lost: map[string]int64{}}
