@@ -81,6 +81,12 @@ var changes = []Change{
 	},
 	{Name: "tools_enabled", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "files", "send_file"]`, Schema: 17},
 	{
+		Name: "approvals", Key: "agent.approvals", Schema: 21,
+		What: "commands of agents that are not known as harmless wait for a person where no sandbox or container holds them (before, every command ran); answer with " +
+			"gatewaytui approve, in the console or, as one of access.owners, in a chat; set agent.approvals to \"off\" to run them without a question, or ignore this",
+		When: func(c Config) bool { return c.Agent.Approvals == ApprovalsFence },
+	},
+	{
 		Name: "budget", Key: "agent.budget", Schema: 22,
 		What: "model calls are refused once a turn cost 1.0, a day 10.0 or a month 100.0 in budget.currency, or a day had 3,000,000 tokens of models without a " +
 			"price (before, there was no limit); set the limits in [budgets.default], 0 for none, or ignore this",
