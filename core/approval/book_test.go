@@ -518,3 +518,25 @@ func TestTR4_ARequestOutsideOfATurnWaitsToo(t *testing.T) {
 		}
 	})
 }
+
+// What the gate adds to a command that it lets pass without a question. A turn with such a command takes some milliseconds.
+func BenchmarkTR3_AStepThatAsksNothing(b *testing.B) {
+	for _, tt := range []struct {
+		name, text string
+		e          fence.Environment
+	}{
+		{"local", "ls -l src | head -20", fence.Local},
+		{"sandbox", "make all && ./build/test --verbose", fence.Sandbox},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			k := newBench(b, newRows())
+			c := call(k.turn("telegram:dm:4711"))
+			step := tool.Step{Kind: tool.StepCommand, Text: tt.text, Folder: work, Environment: tt.e}
+			for b.Loop() {
+				if err := k.book.Pass(context.Background(), c, step); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
