@@ -43,6 +43,12 @@ type Processes interface {
 	KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report
 }
 
+// Environments end what the commands of a session run in. *environment.Set is one.
+type Environments interface {
+	// Close closes the environment of a session, after its processes have ended. It is idempotent.
+	Close(ctx context.Context, session string) error
+}
+
 // Config has the parts of an agent.
 type Config struct {
 	// Session is the session's key; it owns every process that the tools start. Conversation is the id of the key's
@@ -62,6 +68,8 @@ type Config struct {
 	// Processes ends what the tools started; KillGrace is its time from TERM to KILL.
 	Processes Processes
 	KillGrace time.Duration
+	// Environments ends what the tools' commands ran in; nil: there is none.
+	Environments Environments
 	// Memory keeps the transcript. With nil only the agent has it.
 	Memory Memory
 	// Context says when what of the conversation goes, so that it fits the model. Summariser makes the clients that summarise; nil:

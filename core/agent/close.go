@@ -25,8 +25,8 @@ type step struct {
 }
 
 // Close ends the agent and everything that it holds. It cancels the running turn, without waiting for it: the turn's owner
-// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes, the
-// child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
+// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes with
+// their environment, the child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
 // half of ctx's time, the shutdown half of the rest, and the other steps what is left then. A step that overruns is
 // abandoned and named. The errors are joined.
 //
@@ -103,12 +103,16 @@ func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
 	return nil
 }
 
-// closeProcesses ends what the agent's tools started. The grace fits into the remaining time, so that KILL is still sent.
-func (a *Agent) closeProcesses(ctx context.Context) error {
+// closeProcesses ends what the agent's tools started, and then what that ran in. The grace fits into the remaining time, so that KILL is still
+// sent. A child runs in the environment of its parent's session, and leaves it alone.
+func (a *Agent) closeProcesses(ctx context.Context) (err error) {
 	if report := a.kill(ctx, min(a.cfg.KillGrace, half(ctx))); !report.Verified {
-		return errors.New(report.Summary())
+		err = errors.New(report.Summary())
 	}
-	return nil
+	if a.depth > 0 || a.cfg.Environments == nil {
+		return err
+	}
+	return errors.Join(err, a.cfg.Environments.Close(ctx, a.cfg.Session))
 }
 
 // Release drops the agent and its model client, and nothing else: the session, its history and its processes continue

@@ -107,6 +107,10 @@ func (c *Conversations) closeAgent(ctx context.Context, key string) (done []stri
 	if !report.Verified {
 		done = append(done, report.Summary())
 	}
+	if err := c.o.Environments.Close(ctx, key); err != nil { // an agent that was evicted left it
+		c.o.Log.Warn("environment not closed", "event", ops.LogEnvironment, "session", key, "error", clean(err))
+		done = append(done, "its environment did not close ("+term.Clean(err.Error(), 120)+")")
+	}
 	return done
 }
 

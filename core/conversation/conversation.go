@@ -134,14 +134,16 @@ type Options struct {
 	Policy    session.Policy
 	Bounds    Bounds
 	Processes Processes
-	Outbox    *delivery.Outbox
-	News      News
-	Approvals Approvals
-	Gate      Gate
-	Tasks     Tasks
-	Events    delivery.Emitter
-	Meter     Meter
-	Log       *slog.Logger
+	// Environments end what the commands of sessions run in.
+	Environments agent.Environments
+	Outbox       *delivery.Outbox
+	News         News
+	Approvals    Approvals
+	Gate         Gate
+	Tasks        Tasks
+	Events       delivery.Emitter
+	Meter        Meter
+	Log          *slog.Logger
 	// Life is the id of this run of the gateway.
 	Life string
 	// NewID makes unique ids that sort by time.

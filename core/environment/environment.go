@@ -126,6 +126,17 @@ type Place struct {
 	Why string
 }
 
+// Label names the place in a row: the name that the config gave, else the kind. It is empty for the machine itself.
+func (p Place) Label() string {
+	switch {
+	case p.Kind == KindLocal:
+		return ""
+	case p.Name == NameAuto:
+		return string(p.Kind)
+	}
+	return p.Name
+}
+
 // Times of environments.
 const (
 	// probeMost is how long a probe may take. A probe that takes longer has failed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"gatewaytui/core/bound"
@@ -12,6 +13,7 @@ import (
 // probe is what is known of one driver. detail, err and took are written before done is closed.
 type probe struct {
 	driver Driver
+	begin  sync.Once
 	done   chan struct{}
 	detail string
 	err    error
@@ -39,8 +41,11 @@ type Finding struct {
 	Took time.Duration
 }
 
-// Findings waits for the probes and returns their results, in the order of the drivers. It fails when ctx ends.
+// Findings probes every kind and returns the results, in the order of the drivers. It fails when ctx ends.
 func (s *Set) Findings(ctx context.Context) ([]Finding, error) {
+	for _, p := range s.probes {
+		s.probe(p)
+	}
 	var all []Finding
 	for _, p := range s.probes {
 		if err := p.wait(ctx); err != nil {
@@ -49,6 +54,20 @@ func (s *Set) Findings(ctx context.Context) ([]Finding, error) {
 		all = append(all, Finding{p.driver.Kind(), p.detail, p.err, p.took})
 	}
 	return all, nil
+}
+
+// probe begins a probe, once.
+func (s *Set) probe(p *probe) {
+	p.begin.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			p.err = ErrClosed
+			close(p.done)
+			return
+		}
+		s.tasks.Go(func() { p.run(s.ctx) })
+	})
 }
 
 func (p *probe) wait(ctx context.Context) error {
@@ -74,6 +93,7 @@ func (s *Set) works(ctx context.Context, kind Kind) error {
 		if p.driver.Kind() != kind {
 			continue
 		}
+		s.probe(p)
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -82,7 +102,7 @@ func (s *Set) works(ctx context.Context, kind Kind) error {
 	return fmt.Errorf("this program has no environment of the kind %s", kind)
 }
 
-// Resolve says where the commands of an agent run. It does no I/O, and waits for the probes of the start. The error says why the agent's
+// Resolve says where the commands of an agent run. It waits for the probes of the kinds that the agent's definition may mean. The error says why the agent's
 // commands are refused, and what to do.
 func (s *Set) Resolve(ctx context.Context, agent string) (Place, error) {
 	return s.resolve(ctx, s.definition(agent))

@@ -41,6 +41,8 @@ type Options struct {
 	// auto.
 	Definitions map[string]Definition
 	Agents      map[string]string
+	// Env are further variables of an agent's commands, as NAME=value; nil: there are none.
+	Env func(agent string) []string
 	// Homes is the folder that has the home of each agent: HOMES/AGENT/home, made 0700. Workdir is the work folder.
 	Homes, Workdir string
 	// Root says that the gateway runs as root.
@@ -90,10 +92,18 @@ func New(o Options) *Set {
 	return s
 }
 
-// Open begins the probes and returns at once. Resolve and Command wait for them. CloseAll ends them.
+// Open begins the probes of the kinds that agents have, and returns at once. Resolve and Command wait for them. CloseAll ends them.
 func (s *Set) Open() {
-	for _, p := range s.probes {
-		s.tasks.Go(func() { p.run(s.ctx) })
+	for agent := range s.opts.Agents {
+		kind := s.definition(agent).Kind
+		if kind == KindAuto {
+			kind = KindSandbox // another one only if that does not work
+		}
+		for _, p := range s.probes {
+			if p.driver.Kind() == kind {
+				s.probe(p)
+			}
+		}
 	}
 }
 
@@ -130,6 +140,9 @@ func (s *Set) Command(ctx context.Context, r Request) (Launch, Place, error) {
 		return Launch{}, place, fmt.Errorf("make the environment %q: %w", def.Name, h.err)
 	}
 	launch, err := h.env.Command(ctx, r.Command)
+	if s.opts.Env != nil {
+		launch.Env = append(s.opts.Env(r.Agent), launch.Env...)
+	}
 	if err != nil {
 		return Launch{}, place, fmt.Errorf("prepare the environment %q: %w", def.Name, err)
 	}
@@ -355,16 +368,6 @@ func (h *held) detail() string {
 			return h.env.Detail()
 		}
 	default:
-	}
-	return ""
-}
-
-// Of is the name of the environment that a session has; empty: it has none.
-func (s *Set) Of(session string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.held[session]; h != nil {
-		return h.use.Definition.Name
 	}
 	return ""
 }

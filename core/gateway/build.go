@@ -103,6 +103,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 			}
 		},
 	})
+	g.trust.environments = g.newEnvironments()
 	g.notices = notices.New(notices.Options{
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
 		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
@@ -123,7 +124,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache, Budget: g.budget,
 		Agent: agent.Config{
-			Slots: slots, Processes: trees,
+			Slots: slots, Processes: trees, Environments: g.trust.environments,
 			Summariser: summariser(o),
 			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
 			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
@@ -138,7 +139,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Environments: g.trust.environments, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
@@ -211,5 +212,6 @@ func (g *Gateway) tools(names []string) *tool.Set {
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: g.opts.Folder,
 		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals,
+		Environments: g.trust.environments, RunsAsRoot: g.runsAsRoot,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

@@ -180,6 +180,9 @@ func (g *Gateway) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()
+	if err := g.trust.environments.CloseAll(ctx); err != nil {
+		g.opts.Log.Warn("environments not closed", "event", ops.LogEnvironment, "error", err.Error())
+	}
 	if err := g.closeProcesses(ctx); err != nil {
 		g.opts.Log.Warn("process registry not closed", "error", err.Error())
 	}
@@ -227,6 +230,8 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.procs.Open(ctx); err != nil {
 		return err
 	}
+	g.trust.environments.Open()
+	g.background.Start(ctx, "look at environments", "", g.warnOfEnvironments)
 	if g.opts.Config.Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)
 	}

@@ -54,6 +54,8 @@ type Options struct {
 	Folder *files.Folder
 	// Fence judges the commands that run in an environment, with the rules of the config; nil: there are none.
 	Fence func(fence.Environment) *fence.Fence
+	// Root says that the program runs as root: commands of people who are not owners then run in an environment or not at all.
+	Root bool
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.

@@ -7,13 +7,15 @@ import (
 	"gatewaytui/core/access"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/environment"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 )
 
-// trust is who may do what.
+// trust is who may do what, and where commands of tools run.
 type trust struct {
-	people *access.People
+	people       *access.People
+	environments *environment.Set
 }
 
 // newPeople is who may speak. Platforms that are not in the config, such as those of a demo, are open by name alone.

@@ -32,7 +32,7 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 			ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)},
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
-		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Folder: l.parts.folder,
+		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Folder: l.parts.folder, Root: os.Geteuid() == 0,
 		Fence: func(e fence.Environment) *fence.Fence {
 			return l.loaded.Fence(e, l.home.Dir(), l.home.Work(), l.o.Getenv)
 		},

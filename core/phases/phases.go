@@ -21,6 +21,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
+	"gatewaytui/core/environment"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
@@ -60,6 +61,7 @@ type Options struct {
 	Table         *session.Table
 	Cache         *agent.Cache
 	Trees         *reap.Trees
+	Environments  *environment.Set
 	Conversations *conversation.Conversations
 	Notices       *notices.Notices
 	Approvals     *approval.Book
@@ -250,6 +252,25 @@ func (f *Phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 			f.o.Cache.Remove(a)
 			return err
 		}})
+	}
+	return append(items, f.environmentItems()...)
+}
+
+// environmentItems close the environments of sessions whose agent was evicted. The others are closed with their agents.
+func (f *Phases) environmentItems() (items []shutdown.Item) {
+	closes := map[string]bool{}
+	for _, a := range f.o.Cache.All() {
+		closes[a.Session()] = true
+	}
+	for _, e := range f.o.Environments.Rows() {
+		if closes[e.Session] {
+			continue
+		}
+		items = append(items, shutdown.Item{
+			Kind: "environment", ID: e.ID,
+			Run:      func(ctx context.Context) error { return f.o.Environments.Close(ctx, e.Session) },
+			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
+		})
 	}
 	return items
 }

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 
+	"gatewaytui/core/environment"
 	"gatewaytui/core/fence"
 )
 
@@ -53,9 +54,9 @@ func (o Options) pass(ctx context.Context, call Call, step Step) error {
 	return o.Gate.Pass(ctx, call, step)
 }
 
-// passCommand asks the gate for a command in a folder. For input, into names the process that reads it.
-func (o Options) passCommand(ctx context.Context, call Call, text, folder, into string) error {
-	return o.pass(ctx, call, Step{Kind: StepCommand, Text: text, Folder: folder, Environment: o.Environment, Into: into})
+// passCommand asks the gate for a command at a place, in a folder. For input, into names the process that reads it.
+func (o Options) passCommand(ctx context.Context, call Call, at environment.Place, text, folder, into string) error {
+	return o.pass(ctx, call, Step{Kind: StepCommand, Text: text, Folder: folder, Environment: fenceOf(at), Into: into})
 }
 
 // WithheldError is the error of a step that was certainly not taken. The model reads Text also when its turn has ended meanwhile.

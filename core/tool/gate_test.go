@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/environment"
 	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
 )
@@ -30,7 +31,7 @@ func (a *asked) Pass(_ context.Context, _ Call, s Step) error {
 
 func TestTR3_NothingStartsBeforeTheGateHasPassedIt(t *testing.T) {
 	gate := &asked{refuses: "mark", err: errors.New("a person said no")}
-	b := newBench(t, func(o *Options) { o.Gate, o.Environment = gate, fence.Partial })
+	b := newBench(t, func(o *Options) { o.Gate, o.Environments = gate, placed{environment.KindPartial} })
 	for _, args := range []map[string]any{
 		{"command": "touch mark"},
 		{"command": "touch mark", "background": true},
@@ -147,4 +148,15 @@ func TestTR3_AFolderThatMovesDuringTheQuestionIsNotWrittenTo(t *testing.T) {
 	if entries, _ := os.ReadDir(other); len(entries) != 0 || !strings.Contains(text, "error") {
 		t.Errorf("it answered %s, and the other folder has %v", text, entries)
 	}
+}
+
+// placed runs every command on the machine itself and says that it is of another kind.
+type placed struct{ kind environment.Kind }
+
+func (p placed) Resolve(context.Context, string) (environment.Place, error) {
+	return environment.Place{Name: "box", Kind: p.kind}, nil
+}
+
+func (p placed) Command(_ context.Context, r environment.Request) (environment.Launch, environment.Place, error) {
+	return environment.Launch{Argv: r.Argv, Dir: r.Dir}, environment.Place{Name: "box", Kind: p.kind}, nil
 }

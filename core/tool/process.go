@@ -212,7 +212,11 @@ func (t *Process) end(ctx context.Context, pid int, kill func(context.Context) (
 }
 
 func (t *Process) write(ctx context.Context, call Call, p *process.Process, args processArguments) (string, error) {
-	if err := t.opts.passCommand(ctx, call, args.Data, t.opts.Workdir, p.Command()); err != nil {
+	place, err := t.opts.place(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	if err := t.opts.passCommand(ctx, call, place, args.Data, t.opts.Workdir, p.Command()); err != nil {
 		return "", err
 	}
 	n, err := p.Write(ctx, []byte(args.Data))

@@ -3,15 +3,11 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
@@ -35,9 +31,12 @@ type Options struct {
 	Keep bool
 	// Files sends files to chats.
 	Files Files
-	// Gate is asked before a step that can do harm; nil: every step is taken. Environment is where commands run.
-	Gate        Gate
-	Environment fence.Environment
+	// Gate is asked before a step that can do harm; nil: every step is taken.
+	Gate Gate
+	// Environments say where commands run; nil: on the machine itself. RunsAsRoot reports whether the person behind a call may run commands on
+	// the machine itself where the gateway runs as root; nil: everyone may.
+	Environments Environments
+	RunsAsRoot   func(Call) bool
 }
 
 const (
@@ -120,28 +119,28 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := t.dir(args.Workdir)
+	place, err := t.opts.place(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	dir, err := t.dir(args.Workdir, place)
 	if err != nil {
 		return "", err
 	}
 	doing := "terminal: " + args.Command
 	call.Progress(doing)
-	if err := t.opts.passCommand(ctx, call, args.Command, dir, ""); err != nil {
+	if err := t.opts.passCommand(ctx, call, place, args.Command, dir, ""); err != nil {
 		return "", err
 	}
 
-	p, err := t.processes.Spawn(ctx, process.Spec{
-		Session: call.Session, Turn: call.Turn, Command: args.Command, Argv: []string{"bash", "-c", args.Command},
-		Dir: dir, PTY: args.PTY, Stdin: args.Background, Policy: t.policy(call, args),
-		OutputLimit: t.opts.OutputLimit,
-	})
+	p, failure, err := t.start(ctx, call, args, dir)
 	if err != nil {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
 	if args.Background {
 		return t.leave(ctx, p)
 	}
-	return t.await(ctx, p, limit, call, doing), nil
+	return t.await(ctx, p, failure, limit, call, doing), nil
 }
 
 // policy is what ends a command: the turn for a foreground command and for everything of a child, else the session.
@@ -156,7 +155,7 @@ func (t *Terminal) policy(call Call, args terminalArguments) process.Policy {
 }
 
 // await waits for a foreground command and ends its tree at the limit or when ctx ends.
-func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Duration, call Call, doing string) string {
+func (t *Terminal) await(ctx context.Context, p *process.Process, failure func(process.Exit) error, limit time.Duration, call Call, doing string) string {
 	res := finished{PID: p.PID()}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -177,6 +176,11 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 		exit = t.end(ctx, p, &res)
 		res.TimedOut = true
 		res.Error = fmt.Sprintf("it ran for longer than %v; %s", limit, ended(res))
+	}
+	if failure != nil {
+		if why := failure(exit); why != nil && res.Error == "" {
+			res.Error = why.Error()
+		}
 	}
 	res.ExitCode = exit.Code
 	res.Output, res.Truncated = p.Output()
@@ -258,27 +262,6 @@ func (t *Terminal) leave(ctx context.Context, p *process.Process) (string, error
 		res.Note = fmt.Sprintf("the same command already runs in this directory as pid %d", other)
 	}
 	return encode(res), nil
-}
-
-// dir is where a command runs: the default directory, one below it, or any absolute one.
-func (t *Terminal) dir(workdir string) (string, error) {
-	if err := os.MkdirAll(t.opts.Workdir, 0o700); err != nil {
-		return "", fmt.Errorf("make the working directory: %w", err)
-	}
-	dir := workdir
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(t.opts.Workdir, dir)
-	}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("argument %q: the directory %s does not exist", "workdir", dir)
-	case err != nil:
-		return "", fmt.Errorf("argument %q: %w", "workdir", err)
-	case !info.IsDir():
-		return "", fmt.Errorf("argument %q: %s is not a directory", "workdir", dir)
-	}
-	return dir, nil
 }
 
 // within is the time in seconds that a model asked for, at most limit, which is also the default.

@@ -67,6 +67,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// trusting are the variables that let scripts run any command on the machine itself, where tests look for its processes and files. What
+// the config says counts.
+func trusting(config string) (env []string) {
+	for key, variable := range map[string]string{
+		"approvals = ": "GATEWAYTUI_AGENT_APPROVALS=off", "environment = ": "GATEWAYTUI_AGENT_ENVIRONMENT=local", "role = ": "GATEWAYTUI_ADAPTERS_API_ROLE=owner",
+	} {
+		if !strings.Contains(config, key) {
+			env = append(env, variable)
+		}
+	}
+	return env
+}
+
 // newHome is an empty home whose path is short enough for a socket.
 func newHome(t testing.TB) string {
 	t.Helper()
@@ -115,9 +128,7 @@ func spawnUnder(t testing.TB, wrapper, home, config string, args ...string) *gat
 	}
 	g.cmd = exec.Command(argv[0], argv[1:]...)
 	g.cmd.Env = os.Environ()
-	if !strings.Contains(config, "approvals = ") { // the scripts run any command
-		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_AGENT_APPROVALS=off")
-	}
+	g.cmd.Env = append(g.cmd.Env, trusting(config)...)
 	if !strings.Contains(config, "listen = ") {
 		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
 	}
