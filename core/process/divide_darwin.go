@@ -21,6 +21,8 @@ func (r *Registry) rejoin() {}
 
 func (r *Registry) lookAtLimits() {}
 
+func (o *oldGroups) lives() string { return "" }
+
 func (r *Registry) leaveGroups(*tree) {}
 
 func (r *Registry) removeEarlier() {}

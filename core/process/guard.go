@@ -213,6 +213,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 			target.Base, target.Controllers = r.groups.base, undo
 		}
 	}
+	target.Old = r.old.lives()
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), guardian.Socket: uintptr(pair[1])}
 
 	// No scan may see the guardian before it is registered as not being a tool.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -93,10 +94,19 @@ func (r *Registry) limits(t *tree) reached {
 
 // lookAtLimits checks the limits of every tree.
 func (r *Registry) lookAtLimits() {
-	if _, in := r.SessionLimits(); len(in) == 0 {
+	if _, in := r.SessionLimits(); len(in) == 0 { // also while that is not known
 		return
 	}
-	for _, t := range r.all() {
+	trees := r.all()
+	for _, t := range trees {
 		r.limits(t)
+	}
+	r.mu.Lock()
+	full := slices.ContainsFunc(trees, func(t *tree) bool {
+		return r.trees[t.id] == t && (t.hit == LimitSessionMemory || t.hit == LimitSessionProcesses)
+	})
+	r.mu.Unlock()
+	if r.yielding.CompareAndSwap(!full, full) {
+		r.yield(full)
 	}
 }

@@ -123,6 +123,8 @@ type Registry struct {
 	groupless string
 	// old are groups of version 1 for what version 2 cannot bound here; nil: there are none. It is set before divided is closed.
 	old *oldGroups
+	// yielding says that a session is at its limit; see yield. The sweeper owns it.
+	yielding atomic.Bool
 	// divided is closed when division is set.
 	divided  chan struct{}
 	division division

@@ -79,6 +79,35 @@ func (g *groups) divideCPU(given []string, d *division) {
 	_ = kernel.WriteGroup(g.home, "cpu.weight", strconv.Itoa(toolWeight)) // without it the tools have the gateway's weight
 }
 
+// yield makes all tools run only where no other program of the machine has work to do, or ends that. A session at its limit has many
+// processes, or one that the kernel clears pages for again and again, and each wait of the gateway for a core would cost a slice of theirs (cpu.idle,
+// Linux 5.15). Tools share what is left as before.
+func (r *Registry) yield(on bool) {
+	idle := map[bool]string{true: "1", false: "0"}[on]
+	for dir, weight := range r.cpuHomes() {
+		err := kernel.WriteGroup(dir, "cpu.idle", idle)
+		if err == nil && !on { // the kernel has reset the weight
+			file, value, _ := strings.Cut(weight, " ")
+			err = kernel.WriteGroup(dir, file, value)
+		}
+		if err != nil {
+			r.log.Info("tools do not yield to the gateway", "error", err)
+		}
+	}
+}
+
+// cpuHomes are the groups of all tools in which the cpu controller is in force, and the weight of each with its file.
+func (r *Registry) cpuHomes() map[string]string {
+	homes := map[string]string{}
+	if r.division.cpu {
+		homes[r.groups.home] = fmt.Sprintf("cpu.weight %d", toolWeight)
+	}
+	if r.old != nil && r.old.homes[cpuController] != "" {
+		homes[r.old.homes[cpuController]] = fmt.Sprintf("cpu.shares %d", toolShares)
+	}
+	return homes
+}
+
 // leaveSession removes the group of a session if no tree is left in it. shared is the parent of a tree's group.
 func leaveSession(shared string) {
 	if strings.HasPrefix(filepath.Base(shared), sessionGroup) {
@@ -200,6 +229,18 @@ func joinOld(name, dir string, s Share, pids []int) error {
 		}
 	}
 	return nil
+}
+
+// lives are the directories of the life in each controller, a line each.
+func (o *oldGroups) lives() string {
+	if o == nil {
+		return ""
+	}
+	var dirs []string
+	for _, name := range o.controllers() {
+		dirs = append(dirs, filepath.Join(o.homes[name], o.life))
+	}
+	return strings.Join(dirs, "\n")
 }
 
 // leave removes the groups of a session if no process is in them.

@@ -52,6 +52,13 @@ func TestTR7_TooManyProcessesCostTheirSessionAlone(t *testing.T) {
 	if row := rowNow(r, p); !strings.Contains(row.Limit, "limit of 6 processes") || row.Unlimited != "" || row.TreeSize > 6 || row.Owner != OwnerTool {
 		t.Errorf("the row is %+v", row)
 	}
+	idle := func() string {
+		text, _ := os.ReadFile(filepath.Join(r.old.homes[cpuController], "cpu.idle")) // empty: the kernel has none
+		return strings.TrimSpace(string(text))
+	}
+	if r.old != nil && idle() != "1" && idle() != "" {
+		t.Errorf("the tools do not yield: %q", idle())
+	}
 	// A second tree of the session has the same bound, and another session its own.
 	if exit := wait(t, sh(t, r, `exec timeout 5 true`, inSession("a", few))); exit.Code == 0 { // a shell would try to fork for 15 s
 		t.Errorf("a further process of the session: %+v", exit)
@@ -60,6 +67,10 @@ func TestTR7_TooManyProcessesCostTheirSessionAlone(t *testing.T) {
 		t.Errorf("another session: %+v, %+v", exit, rowNow(r, other))
 	}
 	verified(t, p.Kill(t.Context(), short))
+	eventually.True(t, "the tools have their weight again", func() bool {
+		r.lookAtLimits()
+		return r.old == nil || idle() != "1"
+	})
 	verified(t, other.Kill(t.Context(), short))
 }
 

@@ -71,10 +71,12 @@ func (c Target) end(identities *reported) {
 		}
 		pause(lookPause)
 	}
-	if c.Group != "" {
-		// The next life of this home retries what fails. The home's group stays while it contains another life's.
-		_ = kernel.RemoveGroup(c.Group)
-		_ = syscall.Rmdir(c.Group[:max(strings.LastIndexByte(c.Group, '/'), 0)])
+	for dir := range strings.SplitSeq(c.Group+"\n"+c.Old, "\n") {
+		if dir != "" {
+			// The next life of this home retries what fails. The home's group stays while it contains another life's.
+			_ = kernel.RemoveGroup(dir)
+			_ = syscall.Rmdir(dir[:max(strings.LastIndexByte(dir, '/'), 0)])
+		}
 	}
 	if c.Base != "" {
 		kernel.Rejoin(c.Base, c.Controllers)

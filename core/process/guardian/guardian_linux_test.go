@@ -49,6 +49,7 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 		{Life: "01M7YPC0HYB8Y83HBSK2MHEQAQ", PID: 4711, Start: 1234567890123},
 		{Life: "a life with blanks", PID: 1, Start: 1, Group: "/sys/fs/cgroup/a group"},
 		{Life: "x", PID: 1, Start: 1, Group: "/a/b/c", Base: "/a", Controllers: "-memory -pids"},
+		{Life: "x", PID: 1, Start: 1, Old: "/sys/fs/cgroup/memory/x\n/sys/fs/cgroup/pids/x"},
 	} {
 		if got, err := parseTarget(c.Args()); err != nil || got != c {
 			t.Errorf("%+v, %v, want %+v", got, err, c)
@@ -56,9 +57,9 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"nothing after the title": {title + "x"},
-		"an invalid pid":          {title + "x", "one", "1", "", "", ""},
-		"an invalid start":        {title + "x", "1", "-1", "", "", ""},
-		"too much":                {title + "x", "1", "1", "", "", "", ""},
+		"an invalid pid":          {title + "x", "one", "1", "", "", "", ""},
+		"an invalid start":        {title + "x", "1", "-1", "", "", "", ""},
+		"too much":                {title + "x", "1", "1", "", "", "", "", ""},
 	} {
 		if c, err := parseTarget(args); err == nil {
 			t.Errorf("%s is read as %+v", name, c)

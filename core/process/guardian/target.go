@@ -22,11 +22,13 @@ type Target struct {
 	// Base is the directory of the group that the gateway left for one below it, and Controllers are what it enabled
 	// there, as kernel.Rejoin reverts it; empty: it did not.
 	Base, Controllers string
+	// Old are the directories of the life's control groups of version 1, a line each; empty: the life has none.
+	Old string
 }
 
 // Args is the argument list that makes a program the guardian of c.
 func (c Target) Args() []string {
-	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group, c.Base, c.Controllers}
+	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group, c.Base, c.Controllers, c.Old}
 }
 
 // Env is the environment to start a guardian with: no garbage collection until it holds more than it ever should, and one
@@ -37,10 +39,10 @@ func Env() []string {
 
 // parseTarget parses what Args wrote.
 func parseTarget(args []string) (c Target, err error) {
-	if len(args) != 6 {
+	if len(args) != 7 {
 		return c, errors.New("not the arguments of a guardian")
 	}
-	c.Life, c.Group, c.Base, c.Controllers = args[0][len(title):], args[3], args[4], args[5]
+	c.Life, c.Group, c.Base, c.Controllers, c.Old = args[0][len(title):], args[3], args[4], args[5], args[6]
 	if c.PID, err = strconv.Atoi(args[1]); err != nil {
 		return c, err
 	}
