@@ -79,9 +79,9 @@ func (g *groups) divideCPU(given []string, d *division) {
 	_ = kernel.WriteGroup(g.home, "cpu.weight", strconv.Itoa(toolWeight)) // without it the tools have the gateway's weight
 }
 
-// yield makes all tools run only where no other program of the machine has work to do, or ends that. A session at its limit has many
-// processes, or one that the kernel clears pages for again and again, and each wait of the gateway for a core would cost a slice of theirs (cpu.idle,
-// Linux 5.15). Tools share what is left as before.
+// yield makes all tools run only where no other program of the machine has work to do, or ends that (cpu.idle, Linux 5.15). A session
+// at its limit keeps the cores busy, and each wait of the gateway for a core would cost a slice of theirs. Tools share what is left as
+// before.
 func (r *Registry) yield(on bool) {
 	idle := map[bool]string{true: "1", false: "0"}[on]
 	for dir, weight := range r.cpuHomes() {

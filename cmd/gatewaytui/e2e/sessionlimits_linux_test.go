@@ -47,7 +47,7 @@ func (g *gateway) p99(messages int) time.Duration {
 // and a stop, or the guardian after a SIGKILL, ends everything. What they may take is bounded by the default limits of an environment.
 func TestTR7_AForkBombAndAMemoryHogCostTheirSessionsAlone(t *testing.T) {
 	if !soak.On() {
-		t.Skip("it starts 512 processes and takes 2 GiB; set GATEWAYTUI_SOAK=1")
+		t.Skip("runs with GATEWAYTUI_SOAK=1: it starts 512 processes and takes 2 GiB")
 	}
 	bomb, hog := filepath.Join(t.TempDir(), "bomb.sh"), filepath.Join(t.TempDir(), "hog.sh")
 	for file, text := range map[string]string{
