@@ -79,7 +79,7 @@ func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
 		got.never(t, check)
 	}
 	got.has(t, "stop", doctor.OK, "1m28s", "1m30s")
-	for _, check := range []string{"config", "tools", "home", "gateway", "store", "adapters", "security", "containment", "unit", "stop", "clock"} {
+	for _, check := range []string{"config", "tools", "home", "gateway", "store", "adapters", "people", "security", "containment", "unit", "stop", "clock"} {
 		if !slices.ContainsFunc(got.Checks, func(r doctor.Result) bool { return r.Check == check }) {
 			t.Errorf("%s says nothing", check)
 		}
@@ -99,6 +99,25 @@ func TestDoctorSaysWhatIsWrongWithTheConfig(t *testing.T) {
 	got.has(t, "home", doctor.OK) // and goes on
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT", "5s")
 	a.doctor(t).has(t, "config", doctor.Warn, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT")
+}
+
+func TestTR4_DoctorSaysWhoAnswersApprovals(t *testing.T) {
+	const bot = "[adapters.telegram]\nenabled = true\n"
+	for name, c := range map[string]struct {
+		config  string
+		verdict doctor.Verdict
+		says    []string
+	}{
+		"no chats":                {"", doctor.OK, []string{"no owner", "gatewaytui inbox"}},
+		"a chat without an owner": {bot, doctor.Warn, []string{"no owner on telegram", "access.owners"}},
+		"an owner":                {bot + "[access]\nowners = [\"telegram:4711\"]\n", doctor.OK, []string{"1 owner in the config may answer"}},
+		"no approvals":            {bot + "[agent]\napprovals = \"off\"\n", doctor.OK, []string{"no agent asks"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAccount(t)
+			a.doctor(t, "--config", writeConfig(t, c.config)).has(t, "people", c.verdict, c.says...)
+		})
+	}
 }
 
 func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {

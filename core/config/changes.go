@@ -80,6 +80,7 @@ var changes = []Change{
 		},
 	},
 	{Name: "tools_enabled", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "files", "send_file"]`, Schema: 17},
+	{Name: "may_stop", Key: "tools.may_stop", Old: `"yes"`, New: `"ask"`, Schema: 21},
 	{
 		Name: "approvals", Key: "agent.approvals", Schema: 21,
 		What: "commands of agents that are not known as harmless wait for a person where no sandbox or container holds them (before, every command ran); answer with " +

@@ -162,7 +162,7 @@ type Tools struct {
 	Timeout     Duration `toml:"timeout" default:"3m" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" default:"64KiB" doc:"how much of a command's output the model gets"`
 	EnvPass     []string `toml:"env_pass" default:"LANG,LANGUAGE,LC_*,TZ,PATH,HOME,USER,LOGNAME,SHELL,TERM,TMPDIR,XDG_*,HTTP_PROXY,HTTPS_PROXY,NO_PROXY,http_proxy,https_proxy,no_proxy,SSL_CERT_*" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`
-	MayStop     string   `toml:"may_stop" default:"yes" doc:"whether a tool may stop or restart its gateway through the control socket: yes or no; a tool may also ask for the status, and for nothing else"`
+	MayStop     string   `toml:"may_stop" default:"ask" doc:"whether a tool may stop or restart its gateway through the control socket: \"yes\", \"ask\" (a person must allow it first) or \"no\"; a tool may also ask for the status, and for nothing else"`
 }
 
 // Values of tools.may_stop.

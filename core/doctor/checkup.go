@@ -78,6 +78,7 @@ var checks = []struct {
 	{"gateway", (*checkup).checkGateway},
 	{"store", (*checkup).checkStore},
 	{"adapters", (*checkup).checkAdapters},
+	{"people", (*checkup).checkPeople},
 	{"security", (*checkup).checkSecurity},
 	{"containment", (*checkup).checkContainment},
 	{"containers", (*checkup).checkContainers},

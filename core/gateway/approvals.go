@@ -2,9 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
 	"gatewaytui/core/approval"
+	"gatewaytui/core/config"
 	"gatewaytui/core/fence"
+	"gatewaytui/core/operator"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/tool"
 )
 
@@ -13,7 +17,7 @@ func (g *Gateway) newApprovals() *approval.Book {
 	cfg := g.opts.Config
 	agents := cfg.AgentsByName()
 	return approval.New(approval.Options{
-		Log: g.opts.Log, Events: g.events, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID,
+		Log: g.opts.Log, Events: askers{g}, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID,
 		Expire: cfg.Approvals.Expire.Duration, Always: cfg.Approvals.AlwaysExpires.Duration, Fence: g.fence,
 		Mode: func(agent string) approval.Mode {
 			if d, known := agents[agent]; known {
@@ -38,6 +42,53 @@ func (g *Gateway) openApprovals(ctx context.Context) error {
 		return nil
 	}
 	return g.approvals.Open(ctx, g.recovery.Store(), g.conversations)
+}
+
+// askers emits the events of approvals, and shows a request to the sender of the message whose turn asks.
+type askers struct{ g *Gateway }
+
+// Emit implements approval.Events.
+func (a askers) Emit(t ops.EventType, subject, text string, data ops.Payload) {
+	a.g.events.Emit(t, subject, text, data)
+	change, is := data.(ops.ApprovalChange)
+	v, running := a.g.table.Running(subject)
+	if !is || !running || v.Message.Asked == nil || v.ID != change.Turn {
+		return
+	}
+	for _, item := range a.g.approvals.Inbox() {
+		if item.ID == change.ID {
+			v.Message.Asked(item)
+		}
+	}
+}
+
+// stopGate is nil unless a person must allow the stop that a tool asks for.
+func (g *Gateway) stopGate() operator.StopGate {
+	if g.opts.Config.Tools.MayStop != config.Ask {
+		return nil
+	}
+	return g.askStop
+}
+
+// askStop implements operator.StopGate. The request ends with an interrupt of the turn that runs, and not with that turn's own end: a
+// tool need not wait for the answer. It gives up no slot, because the turn goes on meanwhile.
+func (g *Gateway) askStop(ctx context.Context, key, what, why string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	call := tool.Call{Session: key, Progress: func(string) {}}
+	if v, running := g.table.Running(key); running {
+		call.Agent, call.Person, call.Unattended = v.Session.Agent, v.Message.User, v.Message.Unattended
+		defer context.AfterFunc(v.Context(), func() {
+			if cause := context.Cause(v.Context()); !errors.Is(cause, context.Canceled) {
+				cancel(cause)
+			}
+		})()
+	}
+	step := tool.Step{Kind: tool.StepStop, Text: what, Judgement: fence.Judgement{Verdict: fence.Ask, Reasons: []string{"it ends all turns of all sessions"}}}
+	if why != "" {
+		step.Text += ": " + why
+	}
+	return g.approvals.Pass(ctx, call, step)
 }
 
 // news is what happened to a session between its turns (conversation.News).

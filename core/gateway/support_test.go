@@ -204,6 +204,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	release := make(chan struct{})
 	s := &setup{cfg: config.Default(), model: echo(release), chat: &platform{name: "chat"}, dir: t.TempDir(), log: slog.DiscardHandler}
 	s.cfg.Adapters.API.Enabled = false
+	s.cfg.Tools.MayStop = config.Yes                  // no person is there
 	s.cfg.Agent.Approvals = config.ApprovalsOff       // the scripts run any command; the tests of approvals say otherwise
 	s.cfg.Agent.Environment = config.EnvironmentLocal // tests of environments choose another one
 	s.cfg.Process.KillGrace.Duration = 300 * time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gatewaytui/core/config"
@@ -81,5 +82,66 @@ func TestHF7_AFloodOfRefusedCallsMakesABoundedNumberOfRows(t *testing.T) {
 			t.Fatalf("%d rows", len(rows))
 		}
 		return len(rows) == most && overflow(rows)
+	})
+}
+
+// TR10: with tools.may_stop = "ask" a tool's stop waits for a person. The tool can read its request and cannot answer it.
+func TestTR10_AStopThatAToolAsksForWaitsForAPerson(t *testing.T) {
+	tool := ops.Actor{Via: "socket", Tool: true, Session: "api:user:bob"}
+	restart := ops.Command{Verb: ops.VerbRestart, Reason: "new config", By: tool}
+	asks := func(t *testing.T, l *lab) (ops.Request, ops.InboxItem) {
+		t.Helper()
+		req, err := l.g.Do(t.Context(), restart)
+		if err != nil || req.State != ops.RequestWaiting {
+			t.Fatalf("the request is %+v, %v", req, err)
+		}
+		l.wait("it is in the inbox", func() bool {
+			st, err := l.g.Status(t.Context())
+			return err == nil && st.Counts.Inbox == 1
+		})
+		page, err := l.g.Inbox(t.Context(), ops.Query{Filter: "state:waiting"})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("the inbox is %+v, %v", page, err)
+		}
+		return req, page.Items[0]
+	}
+	ask := func(s *setup) { s.cfg.Tools.MayStop = config.Ask }
+	t.Run("it begins when a person allows it", func(t *testing.T) {
+		l := start(t, ask)
+		req, item := asks(t, l)
+		if item.Kind != ops.InboxStop || item.Session != "api:user:bob" || item.Command != "restart: new config" || !slices.Equal(item.Options, []string{"once"}) {
+			t.Errorf("the inbox has %+v", item)
+		}
+		if row, err := l.g.Request(t.Context(), req.ID, false); err != nil || row.WaitingFor != "approval "+item.ID {
+			t.Errorf("the request is %+v, %v", row, err)
+		}
+		if again, err := l.g.Do(t.Context(), restart); err != nil || again.ID != req.ID || !again.Joined {
+			t.Errorf("asked again, the request is %+v, %v", again, err)
+		}
+		for _, verb := range []ops.Verb{ops.VerbApprove, ops.VerbDeny, ops.VerbAnswer} {
+			if _, err := l.g.Do(t.Context(), ops.Command{Verb: verb, Target: item.ID, Text: "yes", By: tool}); !ops.HasCode(err, ops.CodeToolCaller) {
+				t.Errorf("%s by the tool: %v", verb, err)
+			}
+		}
+		if l.do(ops.Command{Verb: ops.VerbApprove, Target: item.ID}).State != ops.RequestDone {
+			t.Error("the approval failed")
+		}
+		report := l.report()
+		if !report.Restart || report.ID != req.ID || report.Reason != "new config" {
+			t.Errorf("the stop is %+v", report)
+		}
+	})
+	t.Run("a refusal is the request's error", func(t *testing.T) {
+		l := start(t, ask)
+		req, item := asks(t, l)
+		l.do(ops.Command{Verb: ops.VerbDeny, Target: item.ID, Reason: "not now"})
+		row, err := l.g.Request(t.Context(), req.ID, true)
+		if err != nil || row.State != ops.RequestFailed || !ops.HasCode(row.Error, ops.CodeToolCaller) || !strings.Contains(row.Error.Message, "not now") {
+			t.Errorf("the request is %+v, %v", row, err)
+		}
+		if req2, _ := asks(t, l); req2.ID == req.ID {
+			t.Error("it cannot ask again")
+		}
+		l.stop(ops.ModeGraceful) // no stop waits for a person
 	})
 }

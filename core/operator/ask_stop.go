@@ -30,15 +30,16 @@ func (op *Operator) askStop(ctx context.Context, req ops.Request, cmd ops.Comman
 	}
 	refused := make(chan error, 1)
 	task := func(ctx context.Context) {
-		defer op.requests.asksNoMore(cmd.By.Session)
 		op.audit(ctx, req, cmd, req.Detail)
 		err := op.o.AskStop(ctx, cmd.By.Session, stopName(cmd), cmd.Reason)
 		refused <- err
 		if err == nil {
 			op.allowedStop(req, cmd)
-			return
 		}
-		op.finishRequest(ctx, req.ID, cmd, ops.RequestFailed, "", nil, notAllowed(cmd, err))
+		op.requests.asksNoMore(cmd.By.Session) // before its end is seen: who sees it may ask again
+		if err != nil {
+			op.finishRequest(ctx, req.ID, cmd, ops.RequestFailed, "", nil, notAllowed(cmd, err))
+		}
 	}
 	if !op.o.Background.Start(context.WithoutCancel(ctx), "request "+string(cmd.Verb), cmd.By.Session, task) {
 		op.requests.asksNoMore(cmd.By.Session)

@@ -98,6 +98,6 @@ func HasCode(err error, c Code) bool {
 func ToolRefused(call string) *Error {
 	return &Error{
 		Code: CodeToolCaller, Message: "a tool of the gateway may not use " + call + " of its control socket",
-		Hint: "a tool may ask for the status, and, if tools.may_stop is yes, for a stop or a restart with --yes",
+		Hint: "a tool may ask for the status, and, as tools.may_stop allows, for a stop or a restart with --yes",
 	}
 }

@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 // the config says counts.
 func trusting(config string) (env []string) {
 	for key, variable := range map[string]string{
-		"approvals = ": "GATEWAYTUI_AGENT_APPROVALS=off", "environment = ": "GATEWAYTUI_AGENT_ENVIRONMENT=local", "role = ": "GATEWAYTUI_ADAPTERS_API_ROLE=owner",
+		"approvals = ": "GATEWAYTUI_AGENT_APPROVALS=off", "environment = ": "GATEWAYTUI_AGENT_ENVIRONMENT=local", "may_stop = ": "GATEWAYTUI_TOOLS_MAY_STOP=yes", "role = ": "GATEWAYTUI_ADAPTERS_API_ROLE=owner",
 	} {
 		if !strings.Contains(config, key) {
 			env = append(env, variable)

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/text"
+)
+
+// checkPeople says who answers approvals, and how many requests wait. Without an owner on a platform, its approvals are answered on
+// the command line and in the console.
+func (c *checkup) checkPeople(context.Context) {
+	if c.status != nil && c.status.Counts.Inbox > 0 {
+		c.warn("gatewaytui inbox lists them", "%s %s for a person", text.Count(c.status.Counts.Inbox, "request"), text.Plural(c.status.Counts.Inbox, "waits", "wait"))
+	}
+	if !c.valid {
+		return
+	}
+	cfg := c.loaded.Config
+	var chats, owned []string
+	for name, enabled := range map[string]bool{"telegram": cfg.Adapters.Telegram.Enabled, "discord": cfg.Adapters.Discord.Enabled} {
+		has := slices.ContainsFunc(cfg.Access.Owners, func(who string) bool { return strings.HasPrefix(who, name+":") })
+		switch {
+		case has:
+			owned = append(owned, name)
+		case enabled:
+			chats = append(chats, name)
+		}
+	}
+	slices.Sort(chats)
+	asks := slices.ContainsFunc(config.Names(cfg.AgentsByName()), func(name string) bool {
+		return cfg.AgentsByName()[name].Approvals != config.ApprovalsOff
+	})
+	const here = "approvals are answered on the command line (gatewaytui inbox) and in the console"
+	switch {
+	case !asks:
+		c.ok("no agent asks for approvals (agents.*.approvals)")
+	case len(chats) > 0:
+		c.warn(`name the people who may answer, e.g. access.owners = ["`+chats[0]+`:ID"]`, "the config has no owner on %s: %s alone", strings.Join(chats, " and "), here)
+	case len(owned) == 0:
+		c.ok("the config has no owner: %s", here)
+	default:
+		c.ok("%s in the config may answer approvals; %s as well", text.Count(len(cfg.Access.Owners), "owner"), here)
+	}
+}
