@@ -87,7 +87,7 @@ func (op *Operator) previewStop(p *ops.Preview, cmd ops.Command) {
 	plan, _ := op.o.Lifecycle.Plan().Fit(op.o.Lifecycle.Budget())
 	p.WorstCaseMS = ops.Millis(plan.WorstCaseIn(mode))
 	for _, v := range op.o.Table.Turns() {
-		if mode == ops.ModeGraceful {
+		if mode == ops.ModeGraceful && v.Approval == "" { // what waits for a person is not awaited (TR5)
 			p.WaitsFor = append(p.WaitsFor, turnLine(v))
 		} else {
 			p.Interrupt = append(p.Interrupt, turnLine(v))

@@ -160,3 +160,18 @@ func (p placed) Resolve(context.Context, string) (environment.Place, error) {
 func (p placed) Command(_ context.Context, r environment.Request) (environment.Launch, environment.Place, error) {
 	return environment.Launch{Argv: r.Argv, Dir: r.Dir}, environment.Place{Name: "box", Kind: p.kind}, nil
 }
+
+// moved resolves to one kind and starts in another.
+type moved struct{ placed }
+
+func (moved) Command(_ context.Context, r environment.Request) (environment.Launch, environment.Place, error) {
+	return environment.Launch{Argv: r.Argv, Dir: r.Dir}, environment.Place{Name: "box", Kind: environment.KindLocal}, nil
+}
+
+func TestTR3_ACommandRunsInTheEnvironmentThatItWasJudgedFor(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Gate, o.Environments = &asked{}, moved{placed{environment.KindSandbox}} })
+	text := b.call(t.Context(), b.terminal, map[string]any{"command": "touch mark"})
+	if _, err := os.Stat(filepath.Join(b.opts.Workdir, "mark")); err == nil || !strings.Contains(text, "judged for the environment sandbox") {
+		t.Errorf("it answered %s, and the file is there: %v", text, err == nil)
+	}
+}

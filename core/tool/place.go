@@ -41,13 +41,20 @@ func (o Options) launch(ctx context.Context, call Call, cmd environment.Command)
 	return o.Environments.Command(ctx, environment.Request{Session: call.Session, Agent: call.Agent, Owner: owner, Command: cmd})
 }
 
-// start starts a command of a call. failure says after its end whether the environment failed and the command did not run; nil: it cannot.
-func (t *Terminal) start(ctx context.Context, call Call, args terminalArguments, dir string) (p *process.Process, failure func(process.Exit) error, err error) {
+// start starts a command of a call at the place that it was judged for. failure says after its end whether the environment failed and the command did not run; nil: it cannot.
+func (t *Terminal) start(ctx context.Context, call Call, args terminalArguments, dir string, judged environment.Place) (p *process.Process, failure func(process.Exit) error, err error) {
 	policy := t.policy(call, args)
 	launch, place, err := t.opts.launch(ctx, call, environment.Command{
 		Argv: []string{"bash", "-c", args.Command}, Dir: dir, PTY: args.PTY, Background: args.Background, Kept: policy == process.PolicyKept,
 	})
 	if err != nil {
+		return nil, nil, err
+	}
+	if t.opts.Environments != nil && place.Kind != judged.Kind {
+		err = &WithheldError{Text: "the command was judged for the environment " + string(judged.Kind) + ", and would run in " + string(place.Kind) + " now; it was not run"}
+		if launch.Started != nil {
+			launch.Started(err)
+		}
 		return nil, nil, err
 	}
 	p, err = t.processes.Spawn(ctx, process.Spec{

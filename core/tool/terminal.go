@@ -133,7 +133,7 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 		return "", err
 	}
 
-	p, failure, err := t.start(ctx, call, args, dir)
+	p, failure, err := t.start(ctx, call, args, dir, place)
 	if err != nil {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
