@@ -38,6 +38,9 @@ func TestTR1_AWrongConfigOfTrustIsRefused(t *testing.T) {
 		{"an unknown zone", "[budget]\nzone = \"Europe/Wien\"", "budget.zone", "time zone"},
 		{"the zone of the machine", "[budget]\nzone = \"Local\"", "budget.zone", "time zone"},
 		{"a budget below zero", "[budgets.default]\nper_day = -1", "budgets.default.per_day", "from 0"},
+		{"a budget that is not a number", "[budgets.default]\nper_month = nan", "budgets.default.per_month", "must be a number"},
+		{"a price that is not a number", "[model]\nprice_out = nan", "model.price_out", "must be a number"},
+		{"an unknown budget of an agent", "[agents.a]\nbudget = \"defualt\"", "agents.a.budget", "\"default\""},
 		{"a price below zero", "[model]\nprice_in = -0.5", "model.price_in", "from 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"gatewaytui/core/store"
 )
 
-// usage is /usage: what the last turn, this conversation, and the day of the person cost. A day begins at the gateway's midnight.
+// usage is /usage: what the last turn, this conversation, and the day of the person cost. A day begins as the budgets say, else at
+// the gateway's midnight.
 func (c *Conversations) usage(ctx context.Context, u use) (string, error) {
 	var lines []string
 	if s, known := c.o.Table.Get(u.key); known && !session.IsRequest(u.key) {
@@ -33,8 +34,12 @@ func (c *Conversations) usage(ctx context.Context, u use) (string, error) {
 		}
 	}
 	if who := session.PersonOf(u.msg.User); who != "" && who != session.Platform(u.key) { // that is what programs are without a name
-		year, month, day := time.Now().Date()
-		today, err := c.store.SpentBy(ctx, session.Platform(u.key), who, time.Date(year, month, day, 0, 0, 0, 0, time.Local))
+		zone := time.Local
+		if c.o.Budget != nil {
+			zone = c.o.Budget.Zone()
+		}
+		year, month, day := time.Now().In(zone).Date()
+		today, err := c.store.SpentBy(ctx, session.Platform(u.key), who, time.Date(year, month, day, 0, 0, 0, 0, zone))
 		if err != nil {
 			return "", fmt.Errorf("read the usage of a person: %w", err)
 		}

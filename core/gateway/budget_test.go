@@ -146,6 +146,44 @@ func TestTR8_ChildrenCountInTheTurnOfTheirParent(t *testing.T) {
 	}
 }
 
+func TestTR8_SummariesCountAndRefusedCallsDoNot(t *testing.T) {
+	e := &endpoint{window: 100_000, told: true}
+	l := start(t, func(s *setup) { s.model = e }, limits(config.BudgetLimits{PerDay: 10}))
+	const key = "chat:dm:1"
+	for i := range 6 {
+		l.ask(key, fmt.Sprintf("message %d", i))
+	}
+	if got := l.ask(key, "/compact"); !strings.Contains(got, "is compacted: a summary") {
+		t.Fatalf("/compact answered %q", got)
+	}
+	e.mu.Lock()
+	e.window = 10 // each further call is refused by its endpoint
+	e.mu.Unlock()
+	if got := l.await(l.send(key, "too long")); got.err == nil {
+		t.Fatalf("a call that is too long was answered with %q", got.text)
+	}
+	page, err := l.g.Usage(t.Context(), ops.UsageQuery{})
+	if err != nil || len(page.Items) != 1 || int(page.Items[0].Calls) != e.calls-e.tooBig {
+		t.Errorf("the usage is %+v, %v, after %d calls, of which %d were refused", page.Items, err, e.calls, e.tooBig)
+	}
+}
+
+func TestTR8_ACallWhoseEndpointReportsNothingIsEstimated(t *testing.T) {
+	l := start(t, func(s *setup) {
+		s.model = script(func(context.Context, model.Request) (model.Response, error) {
+			return model.Response{Message: model.Message{Role: model.RoleAssistant, Content: "you said hello"}}, nil
+		})
+	}, limits(config.BudgetLimits{PerDay: 10}))
+	l.ask("api:user:a", "hello")
+	page, err := l.g.Usage(t.Context(), ops.UsageQuery{By: "model"})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("the usage is %+v, %v", page.Items, err)
+	}
+	if u := page.Items[0]; !u.Estimated || u.TokensIn < 100 || u.TokensOut == 0 || u.Cost == nil || *u.Cost != float64(u.TokensIn+u.TokensOut)/1e6 {
+		t.Errorf("the usage is %+v", u)
+	}
+}
+
 func TestTR8_AnInterruptedCallCostsWhatWasReservedForIt(t *testing.T) {
 	l := start(t, limits(config.BudgetLimits{PerDay: 10}))
 	answer := l.send("api:user:a", "hang")

@@ -26,7 +26,7 @@ type Cutoffs struct {
 	// Transcripts are conversations with their turns and messages.
 	Transcripts, Audit time.Time
 	// Rest is everything else: the journal, past lives with their shutdowns, messages to and from chats that have their answer,
-	// answers that the API keeps, and quarantined rows.
+	// answers that the API keeps, warnings about budgets, raises of budgets that have ended, and quarantined rows. What was used stays.
 	Rest time.Time
 }
 
@@ -54,6 +54,8 @@ var prunings = []struct {
 	{"pairings", "", ofRest, `DELETE FROM pairings WHERE (platform, id) IN (SELECT platform, id FROM pairings WHERE asked < ?1 LIMIT ?2)`},
 	{"approvals", "", ofAudit, `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ended_at < ?1 LIMIT ?2)`},
 	{"approval_rules", "", ofRest, `DELETE FROM approval_rules WHERE id IN (SELECT id FROM approval_rules WHERE expires_at < ?1 LIMIT ?2)`},
+	{"budget_notices", "", ofRest, `DELETE FROM budget_notices WHERE seq IN (SELECT seq FROM budget_notices WHERE at < ?1 LIMIT ?2)`},
+	{"budget_raises", "", ofRest, `DELETE FROM budget_raises WHERE seq IN (SELECT seq FROM budget_raises WHERE until < ?1 LIMIT ?2)`},
 	{"quarantine", "", ofRest, `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
 }
 

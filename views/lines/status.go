@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
@@ -26,6 +28,11 @@ func (p Printer) Status(s ops.Status) {
 		text.Count(n.CachedAgents, "cached agent"), text.Count(n.Processes, "process"), n.AdaptersConnected, text.Count(n.Adapters, "adapter"))
 	for _, line := range limitLines(s.Limits) {
 		p.Say("limits      %s", line)
+	}
+	for _, b := range s.Budgets {
+		if b.Spent > 0 || b.Tokens > 0 {
+			p.Say("budget      %s: %s", b.Name, spentToday(b))
+		}
 	}
 	if s.APIListen != "" {
 		p.Say("api         http://%s/v1", s.APIListen)
@@ -55,6 +62,23 @@ func (p Printer) Status(s ops.Status) {
 	for _, w := range s.Warnings {
 		p.Say("warning     %s: %s (for %s)", w.Code, w.Message, text.Ago(w.Since.Time))
 	}
+}
+
+// spentToday is what a budget has used today, of how much.
+func spentToday(b ops.BudgetToday) string {
+	said := ops.Amount(b.Spent)
+	if b.Limit > 0 {
+		said += " of " + ops.Amount(b.Limit)
+	}
+	said += " " + b.Currency
+	if b.Tokens > 0 {
+		said += ", " + humanize.Comma(b.Tokens)
+		if b.TokensLimit > 0 {
+			said += " of " + humanize.Comma(b.TokensLimit)
+		}
+		said += " tokens without a price"
+	}
+	return said + " today"
 }
 
 // limitLines says what is in use of each bound: of the whole gateway's in one line, of those per turn and session in
