@@ -94,6 +94,14 @@ var changes = []Change{
 		When: func(c Config) bool { return c.Budgets[DefaultName] == nil },
 	},
 	{
+		Name: "strangers", Key: "access.strangers", Schema: 20,
+		What: "an unknown user of a platform hears once how to be let in, and never again (before, once in each life of the gateway); the users in allow are " +
+			"members, and approvals and people are for access.owners, the command line and the console; set access.strangers and access.owners to choose, or ignore this",
+		When: func(c Config) bool {
+			return (c.Adapters.Telegram.Enabled || c.Adapters.Discord.Enabled) && len(c.Access.Owners) == 0
+		},
+	},
+	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
 			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +

@@ -37,12 +37,21 @@ func (l *Loaded) override(env map[string]string) {
 			l.warn(WarnUnknownVariable, fmt.Sprintf("unknown environment variable %s; did you mean %s?", shown, nearestVariable(shown)))
 		}
 	}
-	if t := l.Config.Adapters.Telegram; t.Enabled && len(t.Allow) == 0 && !t.AllowAll {
-		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers no user; add user ids, or set allow_all")
+	if t := l.Config.Adapters.Telegram; t.Enabled && !t.AllowAll {
+		l.warnAllow("telegram", t.Allow)
 	}
-	if d := l.Config.Adapters.Discord; d.Enabled && len(d.Allow) == 0 && !d.AllowAll {
-		l.warn(WarnNobodyAllowed, "adapters.discord.allow is empty, so the bot answers no user; add user ids, or set allow_all")
+	if d := l.Config.Adapters.Discord; d.Enabled && !d.AllowAll {
+		l.warnAllow("discord", d.Allow)
 	}
+}
+
+// warnAllow warns of a bot whose people the config does not name, unless unknown users get a code.
+func (l *Loaded) warnAllow(platform string, allow []int64) {
+	isOwner := func(id string) bool { return strings.HasPrefix(id, platform+":") }
+	if len(allow) > 0 || l.Config.Access.Strangers == StrangersPair || slices.ContainsFunc(l.Config.Access.Owners, isOwner) {
+		return
+	}
+	l.warn(WarnNobodyAllowed, "adapters."+platform+".allow is empty, so the bot answers no user of the config; add user ids or access.owners, let people in with `gatewaytui people add`, or set allow_all")
 }
 
 func (l *Loaded) warn(code, message string) {

@@ -210,6 +210,10 @@ func (s *survey) people() {
 		s.say(High, "discord.allow_all", "list the users in adapters.discord.allow, or take \"terminal\" and \"files\" out of tools.enabled",
 			"adapters.discord.allow_all lets everyone on Discord run commands as the gateway's user")
 	}
+	if (t.Enabled || d.Enabled) && len(s.c.Access.Owners) == 0 {
+		s.say(Low, "access.no_owner", "name owners in access.owners, for instance [\"telegram:4711\"]",
+			"the config names no owner, so approvals are answered and people let in on the command line and in the console alone")
+	}
 	if s.f.UID != 0 || !s.shell() {
 		return
 	}

@@ -65,13 +65,13 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 		}, nil},
 		{"everyone may write to the bot", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.AllowAll = true, true
-		}, []string{"high telegram.allow_all"}},
+		}, []string{"high telegram.allow_all", "low access.no_owner"}},
 		{"everyone may write to a bot without a shell", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.AllowAll, c.Tools.Enabled = true, true, []string{"delegate"}
-		}, nil},
+		}, []string{"low access.no_owner"}},
 		{"the Bot API in the clear", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.BaseURL = true, "http://bots.internal"
-		}, []string{"high telegram.plain_http"}},
+		}, []string{"high telegram.plain_http", "low access.no_owner"}},
 		{"a config that everyone may write", func(t *testing.T, _ *config.Config, f *Facts) { f.Config = file(t, 0o666, "") }, []string{"high config.writable"}},
 		{"a config in a folder that everyone may write to", func(t *testing.T, _ *config.Config, f *Facts) {
 			f.Config = file(t, 0o600, "")
@@ -88,7 +88,7 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 		{"root without a chat platform", func(_ *testing.T, _ *config.Config, f *Facts) { f.UID = 0 }, []string{"medium root"}},
 		{"root with a bot", func(_ *testing.T, c *config.Config, f *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.Allow, f.UID = true, []int64{1}, 0
-		}, []string{"high root"}},
+		}, []string{"high root", "low access.no_owner"}},
 		{"root without a shell", func(_ *testing.T, c *config.Config, f *Facts) { c.Tools.Enabled, f.UID = nil, 0 }, nil},
 		{"metrics for the network", func(_ *testing.T, c *config.Config, _ *Facts) { c.Metrics.Listen = ":9090" }, []string{"medium metrics.plain_http"}},
 		{"further host names without a key", func(_ *testing.T, c *config.Config, _ *Facts) {

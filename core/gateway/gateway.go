@@ -221,6 +221,9 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.recovery.Begin(ctx); err != nil {
 		return err
 	}
+	if err := g.openPeople(ctx); err != nil {
+		return err
+	}
 	if err := g.budget.Open(ctx, g.recovery.Store()); err != nil {
 		return err
 	}
@@ -243,9 +246,6 @@ func (g *Gateway) open(ctx context.Context) error {
 func (g *Gateway) openStore(ctx context.Context) error {
 	st, err := g.recovery.OpenStore(ctx)
 	if err != nil {
-		return err
-	}
-	if err := g.trust.people.Open(ctx, st); err != nil {
 		return err
 	}
 	g.outbox.Open(st, g.adapters)

@@ -28,6 +28,15 @@ func (g *Gateway) newPeople() *access.People {
 	})
 }
 
+// openPeople reads who may speak, before messages come. Of a database that takes nothing no message is worked on: there the config
+// is enough.
+func (g *Gateway) openPeople(ctx context.Context) error {
+	if g.health.Damage() != "" {
+		return nil
+	}
+	return g.trust.people.Open(ctx, g.recovery.Store())
+}
+
 // accessRules are what the config says of people. open are platforms that everyone may use.
 func accessRules(c config.Config, open []string) access.Rules {
 	rules := access.Rules{Unknown: access.Unknown(c.Access.Strangers), API: ops.Role(c.Adapters.API.Role), Platforms: map[string]access.Platform{
