@@ -10,8 +10,19 @@ import (
 // Leaver is a Driver whose environments may outlive a failed close, or the gateway, such as containers. It removes them itself.
 type Leaver interface {
 	Driver
+	// Recover lists what earlier lives left, and begins to remove it. It is called once, at the start, and returns when ctx ends.
+	Recover(ctx context.Context)
 	// Left are the environments that no session holds and that may still exist. It does no I/O.
 	Left() []ops.Environment
+}
+
+// recover lets the drivers find what earlier lives left, also those of kinds that the config does not have any more.
+func (s *Set) recover() {
+	for _, p := range s.probes {
+		if l, is := p.driver.(Leaver); is {
+			s.tasks.Go(func() { l.Recover(s.ctx) })
+		}
+	}
 }
 
 // Left are the environments that no session holds and that may still exist, driver by driver. They are not in Rows. It does no I/O.

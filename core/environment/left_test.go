@@ -3,29 +3,36 @@ package environment
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // leaver is a driver that knows of environments that no session holds.
 type leaver struct {
 	*fake
-	left []ops.Environment
+	left      []ops.Environment
+	recovered *atomic.Bool
 }
+
+func (l leaver) Recover(context.Context) { l.recovered.Store(true) }
 
 func (l leaver) Left() []ops.Environment { return l.left }
 
 // TR6: a close that failed is listed, also after its driver has removed what it left, until the set is settled.
 func TestTR6_WhatADriverRemovesLaterIsListedNoMore(t *testing.T) {
 	f := &fake{kind: KindContainer, stays: errors.New("the daemon hangs")}
+	var recovered atomic.Bool
 	s := newSet(t, Options{
-		Drivers: []Driver{leaver{f, []ops.Environment{{ID: "of an earlier life"}}}}, Definitions: map[string]Definition{"box": {Kind: KindContainer}},
+		Drivers: []Driver{leaver{f, []ops.Environment{{ID: "of an earlier life"}}, &recovered}}, Definitions: map[string]Definition{"box": {Kind: KindContainer}},
 		Agents: map[string]string{"default": "box"},
 	})
 	if _, _, err := s.Command(t.Context(), Request{Session: "s", Agent: "default"}); err != nil {
 		t.Fatal(err)
 	}
+	eventually.True(t, "the start looks for what earlier lives left", recovered.Load)
 	if err := s.Close(t.Context(), "s"); err == nil {
 		t.Fatal("a close that failed says nothing")
 	}

@@ -92,8 +92,9 @@ func New(o Options) *Set {
 	return s
 }
 
-// Open begins the probes of the kinds that agents have, and returns at once. Resolve and Command wait for them. CloseAll ends them.
+// Open begins the probes of the kinds that agents have, and the removal of what earlier lives left, and returns at once. Resolve and Command wait for them. CloseAll ends them.
 func (s *Set) Open() {
+	s.recover()
 	for agent := range s.opts.Agents {
 		kind := s.definition(agent).Kind
 		if kind == KindAuto {

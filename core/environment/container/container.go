@@ -44,7 +44,7 @@ const (
 	stateLeft     state = "left"
 )
 
-// Journal records which containers may exist. *store.Store is one. Environments is asked once, by Probe.
+// Journal records which containers may exist. *store.Store is one. Environments is asked once, by Recover.
 type Journal interface {
 	PutEnvironment(ctx context.Context, v store.Environment) error
 	DropEnvironment(ctx context.Context, id string) error

@@ -210,7 +210,7 @@ func TestTR6_TheNextLifeRemovesWhatIsLeft(t *testing.T) {
 				r.rows.rows = map[string]store.Environment{}
 			}
 			r.live("home", "next")
-			r.recover(t.Context())
+			r.Recover(t.Context())
 			if row == "by its row" && (len(r.Rows()) != 1 || r.Rows()[0].State != "left" || r.Rows()[0].Session != r.owner.Session) {
 				t.Errorf("the next life has the rows %+v", r.Rows())
 			}

@@ -18,14 +18,9 @@ import (
 // Kind implements environment.Driver.
 func (e *Engine) Kind() environment.Kind { return environment.KindContainer }
 
-// Probe implements environment.Driver. It begins to remove what earlier lives left. It fails where no program is installed. A
+// Probe implements environment.Driver. It fails where no program is installed. A
 // daemon that does not answer, and an image that is missing, may be there at the first use: they are in detail, and Options.Warn gets them.
-// Where the config has no containers, it starts no program.
 func (e *Engine) Probe(ctx context.Context) (detail string, err error) {
-	e.recover(ctx)
-	if len(e.opts.Defined) == 0 {
-		return "the config has none", nil
-	}
 	name, problems := e.Check(ctx, e.opts.Defined...)
 	if len(problems) == 1 && missingProgram(problems[0]) {
 		return "", problems[0]

@@ -108,9 +108,9 @@ func (e *Engine) round(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// recover takes over the rows of earlier lives. They are listed from now on, and removed in the background. Where the config
+// Recover implements environment.Leaver. It takes over the rows of earlier lives. They are listed from now on, and removed in the background. Where the config
 // has containers, it also looks for those of this home without a row.
-func (e *Engine) recover(ctx context.Context) {
+func (e *Engine) Recover(ctx context.Context) {
 	var rows []store.Environment
 	if e.opts.Journal != nil {
 		var err error

@@ -66,7 +66,7 @@ func (w *world) live() {
 			return tasks.Start(context.Background(), name, "", run)
 		},
 	})
-	w.engine.recover(context.Background())
+	w.engine.Recover(context.Background())
 }
 
 const (
