@@ -37,6 +37,7 @@ func (g *Gateway) newEnvironments() *environment.Set {
 	return environment.New(environment.Options{
 		Drivers: []environment.Driver{
 			sandbox.New(sandbox.Options{Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "sandbox"), Clear: true, Hidden: hidden}),
+			g.newContainers(definitions),
 			partial.New(partial.Options{Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "partial"), Hidden: hidden}),
 		},
 		Definitions: definitions, Agents: agents, Env: func(agent string) []string { return variables(cfg.AgentsByName()[agent]) },
