@@ -124,7 +124,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache, Budget: g.budget,
 		Agent: agent.Config{
-			Slots: slots, Processes: trees, Environments: g.trust.environments,
+			Slots: slots, Processes: trees, Environments: reap.Environments{Trees: trees, Held: g.trust.environments},
 			Summariser: summariser(o),
 			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
 			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
@@ -139,7 +139,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Environments: g.trust.environments, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Environments: reap.Environments{Trees: trees, Held: g.trust.environments}, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {

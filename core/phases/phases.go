@@ -268,7 +268,9 @@ func (f *Phases) environmentItems() (items []shutdown.Item) {
 		}
 		items = append(items, shutdown.Item{
 			Kind: "environment", ID: e.ID,
-			Run:      func(ctx context.Context) error { return f.o.Environments.Close(ctx, e.Session) },
+			Run: func(ctx context.Context) error {
+				return reap.Environments{Trees: f.o.Trees, Held: f.o.Environments}.Close(ctx, e.Session)
+			},
 			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
 		})
 	}
@@ -311,8 +313,18 @@ func (f *Phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 		if err := f.o.Trees.All(ctx, r); err != nil {
 			return err
 		}
-		return f.o.Gateway.CloseProcesses(ctx) // its journal is written before the store is closed
+		held := bound.Run(ctx, half(ctx), f.o.Environments.CloseAll) // the report names what is still held
+		return errors.Join(held, f.o.Gateway.CloseProcesses(ctx))    // its journal is written before the store is closed
 	})
+}
+
+// half is half of the time until ctx's deadline; 0: it has none.
+func half(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(time.Until(deadline)/2, 1)
 }
 
 // storeItems close what is on disk, each by itself, so that one that fails does not keep the next open (S17). The report
