@@ -59,7 +59,7 @@ func (t *Terminal) start(ctx context.Context, call Call, args terminalArguments,
 	}
 	p, err = t.processes.Spawn(ctx, process.Spec{
 		Session: call.Session, Turn: call.Turn, Command: args.Command, Argv: launch.Argv, Env: launch.Env, Files: launch.Files, Carrier: launch.Carrier,
-		Dir: launch.Dir, PTY: args.PTY, Stdin: args.Background, Policy: policy, OutputLimit: t.opts.OutputLimit, Environment: place.Label(),
+		Dir: launch.Dir, PTY: args.PTY, Stdin: args.Background, Policy: policy, OutputLimit: t.opts.OutputLimit, Share: launch.Share, Environment: place.Label(),
 	})
 	if launch.Started != nil {
 		launch.Started(err)

@@ -97,3 +97,34 @@ func TestTR7_AForkBombAndAMemoryHogCostTheirSessionsAlone(t *testing.T) {
 		})
 	}
 }
+
+// The limits of an environment of the config hold what runs in it, and the one that was reached is named.
+func TestTR7_AnEnvironmentOfTheConfigHasItsOwnLimits(t *testing.T) {
+	soak.Long(t)
+	soak.Peer(t, "bwrap", "apt-get install bubblewrap")
+	soak.Peer(t, "python3", "apt-get install python3")
+	g := start(t, newHome(t), "[agent]\nenvironment = \"box\"\napprovals = \"off\"\n[environments.box]\nkind = \"sandbox\"\nmemory_max = \"64MiB\"\npids_max = 12\n")
+	var st ops.Status
+	if !eventually.Within(func() bool {
+		g.socket(http.MethodGet, "/v1/status", nil, &st)
+		return slices.Contains(st.Containment.SessionLimits, "memory") && slices.Contains(st.Containment.SessionLimits, "pids")
+	}) {
+		soak.Missing(t, "no control group bounds a session here: %q", st.Containment.SessionLimits)
+	}
+	if reply, _ := g.chat("alice", "sh: echo works"); !strings.Contains(reply, "works") {
+		t.Skipf("runs where a sandbox works: %s", reply)
+	}
+	for user, c := range map[string]struct{ command, limit string }{
+		"bob":   {`python3 -c "import os; [os.fork() for _ in range(6)]"`, "pids_max"},
+		"carol": {"head -c 300000000 /dev/zero | tail", "memory_max"},
+	} {
+		if reply, _ := g.chat(user, "sh: "+c.command); !strings.Contains(reply, "exit code") {
+			t.Errorf("%q ended well: %s", c.command, reply)
+		}
+		g.await(c.limit, func(l line) bool { return l.text("event") == string(ops.EventProcessLimit) && l.text("limit") == c.limit })
+	}
+	if reply, _ := g.chat("alice", "sh: echo works"); !strings.Contains(reply, "works") {
+		t.Errorf("another session is answered with %s", reply)
+	}
+	g.stop()
+}
