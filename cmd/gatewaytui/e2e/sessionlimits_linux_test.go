@@ -121,7 +121,9 @@ func TestTR7_AnEnvironmentOfTheConfigHasItsOwnLimits(t *testing.T) {
 		if reply, _ := g.chat(user, "sh: "+c.command); !strings.Contains(reply, "exit code") {
 			t.Errorf("%q ended well: %s", c.command, reply)
 		}
-		g.await(c.limit, func(l line) bool { return l.text("event") == string(ops.EventProcessLimit) && l.text("limit") == c.limit })
+		g.await(c.limit, func(l line) bool {
+			return l.text("event") == string(ops.EventProcessLimit) && l.text("limit") == c.limit
+		})
 	}
 	if reply, _ := g.chat("alice", "sh: echo works"); !strings.Contains(reply, "works") {
 		t.Errorf("another session is answered with %s", reply)
