@@ -116,13 +116,15 @@ type Store interface {
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// Options are what a Ledger needs. Every field is required but Said.
+// Options are what a Ledger needs. Every field is required but Free and Said.
 type Options struct {
 	// Limits are those of each budget, by its name.
 	Limits map[string]Limits
 	// Currency is that of all prices. Days and months begin in Zone.
 	Currency string
 	Zone     *time.Location
+	// Free reports whether the calls of a model cost nothing and count in no window.
+	Free func(model string) bool
 	// Said gets each warning and each refusal. It must not block.
 	Said func(Notice)
 	Log  *slog.Logger
@@ -152,11 +154,19 @@ func New(o Options) *Ledger {
 }
 
 // Open gives the ledger its store, and charges the calls that an earlier life was cut off in. It is called once, before the first turn.
-// A store that takes no writes is no error: a gateway on it runs no turns.
-func (l *Ledger) Open(ctx context.Context, s Store) error {
+// Counters that cannot be read do not fail a start: the turns that need them fail, and say so.
+func (l *Ledger) Open(ctx context.Context, s Store) {
 	l.store = s
+	if err := l.open(ctx); err != nil && !errors.Is(err, store.ErrReadOnly) { // a gateway on a read-only store runs no turns
+		l.o.Log.Error("counters of budgets not read", "event", ops.LogBudgetUnread, "error", err.Error())
+	}
+}
+
+// open does what Open does.
+func (l *Ledger) open(ctx context.Context) error {
+	s := l.store
 	cut, err := s.ChargeCut(ctx)
-	if err != nil && !errors.Is(err, store.ErrReadOnly) {
+	if err != nil {
 		return err
 	}
 	if cut > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
 
@@ -48,9 +49,7 @@ func (b *bench) open() {
 			b.said = append(b.said, n)
 		},
 	})
-	if err := b.ledger.Open(b.t.Context(), b.store); err != nil {
-		b.t.Fatal(err)
-	}
+	b.ledger.Open(b.t.Context(), b.store)
 }
 
 func (b *bench) close() {
@@ -158,6 +157,38 @@ func TestTR8_AModelWithoutAPriceIsCountedInTokensAlone(t *testing.T) {
 	}
 	if want := "2,000 of 2,000 tokens of models without a price today"; !strings.Contains(refusal.Error(), want) {
 		t.Errorf("%q does not say %q", refusal.Error(), want)
+	}
+}
+
+func TestTR8_AFreeModelIsNeverRefused(t *testing.T) {
+	b := newBench(t, Limits{Day: 1, TokensPerDay: 1000})
+	defer b.close()
+	b.ledger.o.Free = func(model string) bool { return model == "free" }
+	turn := b.turn("1")
+	must(t, turn.Reserve(t.Context(), Call{Model: "local", In: 500}))
+	turn.Settle("local", model.Usage{In: 5000, Out: 100}, false)
+	for range 3 {
+		must(t, turn.Reserve(t.Context(), Call{Model: "free", In: 500}))
+		turn.Settle("free", model.Usage{In: 900, Out: 100}, false)
+	}
+	must(t, turn.Close(t.Context()))
+	rows, err := b.ledger.Usage(t.Context(), ops.UsageQuery{By: "model"})
+	must(t, err)
+	if len(rows) != 2 || rows[1].Group != "free" || rows[1].TokensIn != 2700 || rows[1].Unpriced != 0 || rows[1].Cost != nil {
+		t.Errorf("the usage is %+v", rows)
+	}
+}
+
+func TestTR8_AStartSurvivesCountersThatCannotBeRead(t *testing.T) {
+	b := newBench(t, Limits{Day: unit})
+	b.close() // each read fails
+	ledger := New(Options{Limits: map[string]Limits{"b": {Day: unit}}, Currency: "EUR", Zone: time.UTC, Log: slog.New(slog.DiscardHandler)})
+	ledger.Open(t.Context(), b.store)
+	if _, err := ledger.Begin(t.Context(), Who{Turn: "t", Budget: "b", Agent: "a"}); err == nil {
+		t.Error("a turn began although its counters cannot be read")
+	}
+	if rows := ledger.Today(); len(rows) != 1 {
+		t.Errorf("the status has %+v", rows)
 	}
 }
 

@@ -79,7 +79,7 @@ func (t *Turn) refused(r *reservation, now time.Time) *Refusal {
 	var full *window
 	for _, w := range r.windows {
 		limit := t.l.limit(w.key, now)
-		if (w.kind == KindTokens) == r.priced() || limit == 0 || w.spent+w.reserved < limit {
+		if _, counts := amount(r.usage, w.kind); !counts || limit == 0 || w.spent+w.reserved < limit {
 			continue
 		}
 		if full == nil || t.l.renews(w.kind, now).After(t.l.renews(full.kind, now)) {

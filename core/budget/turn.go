@@ -30,9 +30,9 @@ type Call struct {
 	In, Out int64
 	// Price gives usage its cost, if the model's prices are known.
 	Price func(model.Usage) model.Usage
-	// Fresh means that the conversation has no earlier call, so that In lacks the prompt and the tools. Turn.Plan adds what the
-	// first calls of the agent had.
-	Fresh bool
+	// Fixed says about how many tokens the prompt and the tools have, where In lacks them because the conversation has no earlier
+	// call; else nil. Turn.Plan asks it once for each agent, and learns from the calls.
+	Fixed func() int
 }
 
 // Turn is what one turn spends, its children included, which make their calls one after the other. Its methods may be called from any
@@ -65,13 +65,10 @@ type reservation struct {
 	begun, durable bool
 }
 
-// priced reports whether the call is expected to have a cost.
-func (r *reservation) priced() bool { return r.usage.Priced > 0 }
-
 // amount is what u counts in a window; false: nothing.
 func amount(u store.Usage, k Kind) (int64, bool) {
 	if k == KindTokens {
-		return u.Unpriced, u.Priced == 0
+		return u.Unpriced, u.Unpriced > 0
 	}
 	return u.Cost, u.Priced > 0
 }
@@ -117,9 +114,9 @@ func (t *Turn) Plan(ctx context.Context, c Call) {
 	}
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
-	if c.Fresh {
-		t.planned = c.In
-		c.In += t.l.first(t.who.Agent)
+	if c.Fixed != nil {
+		t.planned = max(c.In, 1)
+		c.In += t.l.fixed(t.who.Agent, c.Fixed)
 	}
 	t.drop()
 	if r := t.estimate(c, windows); t.refused(r, time.Now()) == nil {
@@ -127,15 +124,12 @@ func (t *Turn) Plan(ctx context.Context, c Call) {
 	}
 }
 
-// unknownOverhead is the overhead of an agent that has made no call in this life, in tokens: about a long prompt with many tools.
-const unknownOverhead = 6144
-
-// first is how many tokens the first call of a conversation has that are not of the conversation. The caller holds mu.
-func (l *Ledger) first(agent string) int64 {
-	if n, known := l.overhead[agent]; known {
-		return n
+// fixed is how many tokens the first call of a conversation has that are not of the conversation. The caller holds mu.
+func (l *Ledger) fixed(agent string, count func() int) int64 {
+	if _, known := l.overhead[agent]; !known {
+		l.overhead[agent] = int64(count())
 	}
-	return unknownOverhead
+	return l.overhead[agent]
 }
 
 // slack is how much larger than planned a request may be that keeps its reservation: a quarter, and these tokens.
@@ -216,9 +210,11 @@ func (t *Turn) line(name string, u model.Usage) store.Usage {
 		Day: t.l.day(time.Now()), Budget: w.Budget, Agent: w.Agent, Model: name, Person: w.Person, Session: w.Session, Job: w.Job,
 		Calls: 1, In: u.In, Out: u.Out, Cached: u.Cached,
 	}
-	if u.Priced {
+	switch {
+	case t.l.o.Free != nil && t.l.o.Free(name):
+	case u.Priced:
 		out.Priced, out.Cost = 1, int64(Of(u.Cost))
-	} else {
+	default:
 		out.Unpriced = u.In + u.Out
 	}
 	return out
@@ -226,7 +222,7 @@ func (t *Turn) line(name string, u model.Usage) store.Usage {
 
 // Bounds of what an answer is expected to have, in tokens: usual is that of a model that has not answered yet.
 const (
-	usual      = 1024
+	usual      = 512
 	leastOut   = 64
 	forgetting = 0.2 // the weight of the newest answer
 )

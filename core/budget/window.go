@@ -43,17 +43,19 @@ func (l *Ledger) acquire(ctx context.Context, keys []key) ([]*window, error) {
 func (l *Ledger) join(keys []key) (all, fresh []*window) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	newDay := false
 	for _, k := range keys {
 		w := l.windows[k]
 		if w == nil {
 			w = &window{key: k, loaded: make(chan struct{})}
 			l.windows[k] = w
 			fresh = append(fresh, w)
+			newDay = newDay || k.kind == KindDay
 		}
 		w.users++
 		all = append(all, w)
 	}
-	if len(fresh) > 0 {
+	if newDay {
 		l.forgetOld()
 	}
 	return all, fresh
@@ -84,10 +86,12 @@ func (l *Ledger) load(ctx context.Context, w *window) {
 func (l *Ledger) release(all []*window) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	day := l.day(time.Now())
 	for _, w := range all {
-		w.users--
+		if w.users--; w.users == 0 && !w.current(day) {
+			delete(l.windows, w.key)
+		}
 	}
-	l.forgetOld()
 }
 
 // forgetOld drops the windows without users that are over or belong to a turn, a session, a person or a run: the store has them. The

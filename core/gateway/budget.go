@@ -19,7 +19,30 @@ func (g *Gateway) newBudget() *budget.Ledger {
 			Day: budget.Of(b.PerDay), Month: budget.Of(b.PerMonth), TokensPerDay: int64(b.TokensPerDay),
 		}
 	}
-	return budget.New(budget.Options{Limits: limits, Currency: cfg.Budget.Currency, Zone: budgetZone(cfg), Said: g.budgetSaid, Log: g.opts.Log})
+	scripted := map[string]bool{}
+	for _, m := range g.opts.Models.Models() {
+		scripted[m.Label()] = freeOf(cfg, m.Name)
+	}
+	return budget.New(budget.Options{
+		Limits: limits, Currency: cfg.Budget.Currency, Zone: budgetZone(cfg), Said: g.budgetSaid, Log: g.opts.Log,
+		Free: func(model string) bool { return scripted[model] },
+	})
+}
+
+// freeOf reports whether a model costs nothing: the scripted one calls no endpoint. It counts in tokens_per_day where the config sets
+// that, and by its prices where it has some.
+func freeOf(cfg config.Config, name string) bool {
+	m, known := cfg.ModelsByName()[name]
+	if !known || m.Provider != config.Scripted || m.PriceIn > 0 || m.PriceCached > 0 || m.PriceOut > 0 {
+		return false
+	}
+	standard := config.Default().BudgetsByName()[config.DefaultName].TokensPerDay
+	for _, b := range cfg.BudgetsByName() {
+		if b.TokensPerDay != standard {
+			return false
+		}
+	}
+	return true
 }
 
 // budgetZone is where days and months of budgets begin. The config was validated.

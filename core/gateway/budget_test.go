@@ -184,6 +184,31 @@ func TestTR8_ACallWhoseEndpointReportsNothingIsEstimated(t *testing.T) {
 	}
 }
 
+func TestTR8_TheScriptedModelCountsInTokensWhereTheConfigSetsTheirLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		price float64
+		limit int
+		free  bool
+	}{
+		{"with the standard limit", 0, 3_000_000, true},
+		{"with another limit", 0, 1000, false},
+		{"with a price", 1, 3_000_000, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config.Default()
+			cfg.Model.PriceIn = tt.price
+			cfg.Budgets = map[string]*config.BudgetLimits{config.DefaultName: {TokensPerDay: tt.limit}}
+			if got := freeOf(cfg, config.DefaultName); got != tt.free {
+				t.Errorf("the scripted model is free: %v", got)
+			}
+			if cfg.Model.Provider = config.OpenAI; freeOf(cfg, config.DefaultName) {
+				t.Error("another model is free")
+			}
+		})
+	}
+}
+
 func TestTR8_AnInterruptedCallCostsWhatWasReservedForIt(t *testing.T) {
 	l := start(t, limits(config.BudgetLimits{PerDay: 10}))
 	answer := l.send("api:user:a", "hang")

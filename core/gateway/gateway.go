@@ -224,9 +224,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.openPeople(ctx); err != nil {
 		return err
 	}
-	if err := g.budget.Open(ctx, g.recovery.Store()); err != nil {
-		return err
-	}
+	g.budget.Open(ctx, g.recovery.Store())
 	if err := g.openApprovals(ctx); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ const (
 	LogUserLabel                = "upgrade.user_label"
 	LogApproval                 = "approval"
 	LogBudgetCut                = "budget.cut"
+	LogBudgetUnread             = "budget.unread"
 	LogContextFixed             = "context.fixed"
 	LogTooLong                  = "context.too_long"
 	LogSummaryFailed            = "context.unsummarised"

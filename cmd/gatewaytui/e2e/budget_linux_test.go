@@ -86,7 +86,7 @@ func TestTR8_TheCountersSurviveSIGKILL(t *testing.T) {
 	s := &till{calls: map[string]float64{}}
 	url := serve(t, endpoint(t, s.answer)).URL
 	home := newHome(t)
-	config := modelAt(url, "price_in = 1000.0\nprice_out = 1000.0\nmax_output = 1000\n") +
+	config := modelOf(url, "price_in = 1000.0\nprice_out = 1000.0\nmax_output = 1000\n") +
 		fmt.Sprintf("[budgets.default]\nper_turn = 0.0\nper_day = %.1f\nper_month = 0.0\n", limit)
 	refused, spent := 0, 0.0
 	for life := range kills {

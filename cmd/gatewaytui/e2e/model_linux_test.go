@@ -39,8 +39,13 @@ func serve(t testing.TB, s *httptest.Server) *httptest.Server {
 	return s
 }
 
-// modelAt is the config of a gateway whose model is at url; more is appended.
+// modelAt is the config of a gateway whose model is at url and has no price, and as many tokens as it wants; more is appended.
 func modelAt(url, more string) string {
+	return "[budgets.default]\ntokens_per_day = 0\n" + modelOf(url, more)
+}
+
+// modelOf is modelAt with the budgets of the standard.
+func modelOf(url, more string) string {
 	return fmt.Sprintf("[model]\nprovider = \"openai\"\nname = \"m\"\napi_key_env = \"\"\nbase_url = %q\n%s", url+"/v1", more)
 }
 
