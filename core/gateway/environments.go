@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gatewaytui/core/access"
@@ -67,7 +68,12 @@ func variables(d config.Definition) (all []string) {
 func (g *Gateway) runsAsRoot(call tool.Call) bool {
 	platform := session.Platform(call.Session)
 	who := access.Person{Platform: platform, ID: session.PersonOf(call.Person)}
-	return access.Decide(g.trust.people.Role(who), access.RunAsRoot, platform)
+	role := g.trust.people.Role(who)
+	own, _, _ := strings.Cut(call.Turn, "/") // of a child agent: its parent's
+	if v, running := g.table.Running(call.Session); running && v.ID == own && v.Message.Operator {
+		role = v.Message.Role // callers on the control socket are owners
+	}
+	return access.Decide(role, access.RunAsRoot, platform)
 }
 
 // weakWarning is the code of the warning that an agent's commands have a weaker environment than auto can mean.

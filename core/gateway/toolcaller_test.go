@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
+	"gatewaytui/core/tool"
 )
 
 // HF7: of the verbs a tool may give stop and restart, if the config lets it, by every way to give a command.
@@ -144,4 +145,27 @@ func TestTR10_AStopThatAToolAsksForWaitsForAPerson(t *testing.T) {
 		}
 		l.stop(ops.ModeGraceful) // no stop waits for a person
 	})
+}
+
+// TR6: callers on the control socket are owners: where the gateway runs as root, the turn of their message may run commands on the machine.
+func TestTR6_TheTurnOfAnOperatorsMessageMayRunAsRoot(t *testing.T) {
+	l := start(t)
+	if _, err := l.g.Do(t.Context(), ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: "hang", By: ops.Actor{Via: "socket"}}); err != nil {
+		t.Fatal(err)
+	}
+	l.running("cli:local")
+	l.say("chat:dm:1", "1", "hang")
+	l.running("chat:dm:1")
+	for key, want := range map[string]bool{"cli:local": true, "chat:dm:1": false} {
+		v, _ := l.g.table.Running(key)
+		call := tool.Call{Session: key, Turn: v.ID + "/1", Person: v.Message.User}
+		if got := l.g.runsAsRoot(call); got != want {
+			t.Errorf("the turn of %s may run as root: %v", key, got)
+		}
+		call.Turn = "another"
+		if l.g.runsAsRoot(call) {
+			t.Errorf("what is left of another turn of %s may run as root", key)
+		}
+	}
+	l.stop(ops.ModeFast)
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"database/sql"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,5 +127,64 @@ func TestHF7_AConfigKeepsToolsFromStopping(t *testing.T) {
 	}
 	if code := g.exit(); code != 0 {
 		t.Fatalf("exit code %d", code)
+	}
+}
+
+// TR10: with tools.may_stop = "ask", the default, a tool's stop waits for a person. No tool answers for the person, and the turn of a
+// request that no person waits for is refused at once.
+func TestTR10_AToolsStopWaitsForAPersonAndNoToolAnswers(t *testing.T) {
+	home := newHome(t)
+	g := start(t, home, quick+"\n[tools]\nmay_stop = \"ask\"\n")
+	// The fence refuses a command that names the gateway; it does not read scripts.
+	inScript := func(name, command string) string {
+		if err := os.WriteFile(filepath.Join(home, "work", name), []byte(command), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "sh: bash " + name
+	}
+	stop := inScript("stop", binary+" --home "+home+" stop --yes --reason update 2>&1")
+	if reply, status := g.chat("bob", stop); status != http.StatusOK || !strings.Contains(reply, "it was not allowed") || !strings.Contains(reply, "exit code 1") {
+		t.Errorf("a plain request: answered %d %q", status, reply)
+	}
+	if out, code := g.verb("send", stop); code != 0 || !strings.Contains(out, "a person must allow this first: it waits for approval ") {
+		t.Fatalf("send: %d %s", code, out)
+	}
+	var page struct {
+		Items []struct{ ID, Kind, Command string }
+	}
+	g.socket(http.MethodGet, "/v1/inbox?filter=state:waiting", nil, &page)
+	if len(page.Items) != 1 || page.Items[0].Kind != "stop" || page.Items[0].Command != "stop: update" {
+		t.Fatalf("the inbox has %+v", page.Items)
+	}
+	id := page.Items[0].ID
+	curl := "/usr/bin/env -i /usr/bin/curl -s --max-time 5 --unix-socket " + filepath.Join(home, "control.sock") + " http://x"
+	for name, command := range map[string]string{
+		"the program's own command": binary + " --home " + home + " approve " + id + " 2>&1",
+		"a request on the socket":   curl + "/v1/inbox/" + id + "/approve -X POST",
+		"a refusal":                 curl + "/v1/inbox/" + id + "/deny -X POST",
+		"a look at the inbox":       curl + "/v1/inbox",
+		"a rule":                    curl + "/v1/approvals/rules/1/remove -X POST",
+	} {
+		if reply, status := g.chat("bob", inScript("answer", command)); status != http.StatusOK || !strings.Contains(reply, "tool_caller") && !strings.Contains(reply, "a tool of the gateway may not") {
+			t.Errorf("%s: answered %d %q", name, status, reply)
+		}
+	}
+	if out, _ := g.verb("inbox"); !strings.Contains(out, id) || !strings.Contains(out, "waiting") {
+		t.Errorf("then the inbox is %s", out)
+	}
+	if out, code := g.verb("approve", id); code != 0 {
+		t.Errorf("approve: %d %s", code, out)
+	}
+	if code := g.exit(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	refused := 0
+	for _, row := range audits(t, home) {
+		if strings.HasSuffix(row, "1 api:user:bob") && (strings.Contains(row, "/inbox") || strings.Contains(row, "/rules/")) {
+			refused++
+		}
+	}
+	if refused != 4 {
+		t.Errorf("the audit has %d rows about what the tool was refused, want 4: %q", refused, audits(t, home))
 	}
 }
