@@ -109,7 +109,8 @@ func TestTR4_DoctorSaysWhoAnswersApprovals(t *testing.T) {
 		says    []string
 	}{
 		"no chats":                {"", doctor.OK, []string{"no owner", "gatewaytui inbox"}},
-		"a chat without an owner": {bot, doctor.Warn, []string{"no owner on telegram", "access.owners"}},
+		"a chat without an owner": {bot, doctor.OK, []string{"no owner", "gatewaytui inbox"}},
+		"owners of another chat":  {bot + "[access]\nowners = [\"discord:4711\"]\n", doctor.Warn, []string{"no owner on telegram", "access.owners"}},
 		"an owner":                {bot + "[access]\nowners = [\"telegram:4711\"]\n", doctor.OK, []string{"1 owner in the config may answer"}},
 		"no approvals":            {bot + "[agent]\napprovals = \"off\"\n", doctor.OK, []string{"no agent asks"}},
 	} {

@@ -37,10 +37,10 @@ func (c *checkup) checkPeople(context.Context) {
 	switch {
 	case !asks:
 		c.ok("no agent asks for approvals (agents.*.approvals)")
-	case len(chats) > 0:
-		c.warn(`name the people who may answer, e.g. access.owners = ["`+chats[0]+`:ID"]`, "the config has no owner on %s: %s alone", strings.Join(chats, " and "), here)
-	case len(owned) == 0:
+	case len(owned) == 0: // the section security has it as well, where there are chats
 		c.ok("the config has no owner: %s", here)
+	case len(chats) > 0:
+		c.warn(`name the people who may answer there, e.g. "`+chats[0]+`:ID" in access.owners`, "the config has no owner on %s: what is asked there is answered elsewhere; %s", strings.Join(chats, " and "), here)
 	default:
 		c.ok("%s in the config may answer approvals; %s as well", text.Count(len(cfg.Access.Owners), "owner"), here)
 	}
