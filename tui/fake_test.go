@@ -222,6 +222,10 @@ func (g *gateway) People(context.Context, ops.Query) (ops.Page[ops.Person], erro
 	return ops.Page[ops.Person]{}, nil
 }
 
+func (g *gateway) Environments(context.Context, ops.Query) (ops.Page[ops.Environment], error) {
+	return ops.Page[ops.Environment]{}, nil
+}
+
 func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) {
 	return ops.Page[ops.Rule]{}, nil
 }

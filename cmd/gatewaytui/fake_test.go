@@ -139,6 +139,9 @@ var (
 )
 
 var (
+	environmentRow = ops.Environment{
+		ID: "e1", Kind: ops.EnvironmentSandbox, Name: "auto", Session: "cli:local", State: ops.EnvironmentReady, Since: anHourAgo, Detail: "network off" + hostile,
+	}
 	inboxRow = ops.InboxItem{
 		ID: "7K3M9Q", Kind: ops.InboxCommand, Session: "cli:local", Turn: "t2", AskedAt: anHourAgo, Expires: anHourAgo, State: ops.InboxWaiting, Who: "an owner" + hostile,
 		Text: "the agent wants to run a command", Command: "rm -rf build" + hostile, Folder: "/srv/gw/work", Environment: "local", Reasons: []string{"rm removes files" + hostile},
@@ -189,6 +192,10 @@ func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 
 func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {
 	return page(f, q, personRow)
+}
+
+func (f *fake) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
+	return page(f, q, environmentRow)
 }
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {

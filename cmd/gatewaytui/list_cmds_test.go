@@ -56,6 +56,9 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 		{"adapters", []string{"NAME", "telegram", "needs credentials", "dial", "5"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Adapter]{Items: []ops.Adapter{adapterRow}, Next: "c2"})
 		}},
+		{"environments", []string{"ID", "e1", "sandbox", "auto", "ready", "cli:local", "network off"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Environment]{Items: []ops.Environment{environmentRow}, Next: "c2"})
+		}},
 		{"inbox", []string{"ID", "7K3M9Q", "command", "waiting", "cli:local", "rm -rf build", "/srv/gw/work", "rm removes files"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.InboxItem]{Items: []ops.InboxItem{inboxRow}, Next: "c2"})
 		}},

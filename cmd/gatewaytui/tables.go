@@ -131,6 +131,10 @@ func listVerbs(p *program) []*cobra.Command {
 			use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
 			ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
 		}.verb(p),
+		listing[ops.Environment]{
+			use: "environments", short: "list what the commands of sessions run in", example: "  gatewaytui environments\n  gatewaytui environments --filter state:failed",
+			ask: (*control.Client).Environments, fields: filter.Environments, columns: lines.Environments,
+		}.verb(p),
 		inboxVerb(p),
 		usageVerb(p),
 		budgetsVerb(p),

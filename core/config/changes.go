@@ -88,6 +88,13 @@ var changes = []Change{
 		When: func(c Config) bool { return c.Agent.Approvals == ApprovalsFence },
 	},
 	{
+		Name: "environment", Key: "agent.environment", Schema: 23,
+		What: "commands of agents run in a sandbox where bubblewrap works, else with files and TCP fenced by landlock (before, on the machine itself): they see the work " +
+			"folder, a home of the agent's own and the system, and have no network; name other paths, hosts or a container in [environments.NAME], set " +
+			"agent.environment to \"local\" for the machine itself, or ignore this",
+		When: func(c Config) bool { return c.Agent.Environment == EnvironmentAuto },
+	},
+	{
 		Name: "budget", Key: "agent.budget", Schema: 22,
 		What: "model calls are refused once a turn cost 1.0, a day 10.0 or a month 100.0 in budget.currency, or a day had 3,000,000 tokens of models without a " +
 			"price (before, there was no limit); set the limits in [budgets.default], 0 for none, or ignore this",

@@ -124,6 +124,10 @@ func (c *Client) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapte
 	return get[ops.Page[ops.Adapter]](ctx, c, "/v1/adapters", rowValues(q))
 }
 
+func (c *Client) Environments(ctx context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
+	return get[ops.Page[ops.Environment]](ctx, c, "/v1/environments", rowValues(q))
+}
+
 func (c *Client) Inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
 	return get[ops.Page[ops.InboxItem]](ctx, c, "/v1/inbox", rowValues(q))
 }

@@ -135,6 +135,10 @@ func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], err
 	return page(f, q, ops.Person{ID: "telegram:4711", Platform: "telegram", Name: "Maria", Role: ops.RoleMember, State: ops.PersonAllowed, Source: ops.FromVerb, By: "uid 0", At: testTime})
 }
 
+func (f *fake) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
+	return page(f, q, ops.Environment{ID: "e1", Kind: ops.EnvironmentSandbox, Name: "auto", Session: "telegram:dm:4711", State: ops.EnvironmentReady, Since: testTime, Detail: "network off"})
+}
+
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
 }

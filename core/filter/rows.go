@@ -63,6 +63,15 @@ var (
 		{Name: "state", Text: func(r *ops.Person) string { return string(r.State) }},
 		{Name: "source", Text: func(r *ops.Person) string { return string(r.Source) }},
 	}
+	// Environments are the fields of what commands run in.
+	Environments = []Field[ops.Environment]{
+		{Name: "id", Text: func(r *ops.Environment) string { return r.ID }},
+		{Name: "kind", Text: func(r *ops.Environment) string { return string(r.Kind) }},
+		{Name: "name", Text: func(r *ops.Environment) string { return r.Name }},
+		{Name: "session", Text: func(r *ops.Environment) string { return r.Session }},
+		{Name: "state", Text: func(r *ops.Environment) string { return string(r.State) }},
+		{Name: "detail", Text: func(r *ops.Environment) string { return r.Detail }},
+	}
 	// Rules are the fields of a rule that an approval made.
 	Rules = []Field[ops.Rule]{
 		{Name: "id", Text: func(r *ops.Rule) string { return r.ID }},

@@ -79,6 +79,11 @@ func (op *Operator) Adapters(_ context.Context, q ops.Query) (ops.Page[ops.Adapt
 	return page(op.o.Adapters.Rows(), q, func(a ops.Adapter) string { return a.Name }, filter.Adapters)
 }
 
+// Environments implements ops.Console.
+func (op *Operator) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
+	return page(append(op.o.Environments.Rows(), op.o.Environments.Left()...), q, func(e ops.Environment) string { return e.ID }, filter.Environments)
+}
+
 // page cuts what q asks for out of rows, which are in their order already and few. The cursor is the key of the page's
 // last row, so that rows which come and go move no page; if that row is gone, the answer is an error, not a silent gap.
 func page[T any](rows []T, q ops.Query, key func(T) string, fields []filter.Field[T]) (ops.Page[T], error) {

@@ -72,6 +72,13 @@ type Host interface {
 	Diagnosis() (*os.File, error)
 }
 
+// Environments is what the commands of sessions run in. *environment.Set is one.
+type Environments interface {
+	// Rows are all that are held, oldest first. Left are those that no session holds and that may still exist. Neither does I/O.
+	Rows() []ops.Environment
+	Left() []ops.Environment
+}
+
 // Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox and Rules is needed.
 type Options struct {
 	Log      *slog.Logger
@@ -104,6 +111,9 @@ type Options struct {
 	Budget *budget.Ledger
 	// People is who may speak, and as what.
 	People *access.People
+	// Environments has what commands run in, as rows.
+	Environments Environments
+
 	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
 	Inbox []InboxSource
 	Rules RuleBook

@@ -28,6 +28,8 @@ type Console interface {
 	Agents(ctx context.Context, q Query) (Page[Agent], error)
 	Processes(ctx context.Context, q Query) (Page[Process], error)
 	Adapters(ctx context.Context, q Query) (Page[Adapter], error)
+	// Environments is what the commands of sessions run in, oldest first, with what could not be closed.
+	Environments(ctx context.Context, q Query) (Page[Environment], error)
 	// Inbox is what waits for a person, in the order of CompareInbox, with a bounded number of requests that have ended. Rules are
 	// what approvals with the scope always made, newest first.
 	Inbox(ctx context.Context, q Query) (Page[InboxItem], error)

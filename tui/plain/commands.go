@@ -30,6 +30,7 @@ func commands() []command {
 		{"agents", "[TEXT]", "list the agents", lists("agent", ops.Console.Agents, agentSentence)},
 		{"processes", "[TEXT]", "list the process trees, with numbers", lists("process", ops.Console.Processes, processSentence)},
 		{"adapters", "[TEXT]", "list the chat platforms, with numbers", lists("adapter", ops.Console.Adapters, adapterSentence)},
+		{"environments", "[TEXT]", "list what the commands of sessions run in", lists("environment", ops.Console.Environments, environmentSentence)},
 		{"inbox", "[TEXT]", "list what waits for a person, with the ids that approve, deny and answer take", lists("request", ops.Console.Inbox, inboxSentence)},
 		{"rules", "[TEXT]", "list the rules that approvals made, with the ids that remove-rule takes", lists("rule", ops.Console.Rules, ruleSentence)},
 		{"budgets", "", "say what is spent of each budget", show(ops.Console.Budgets, lines.Printer.Budgets)},
@@ -312,6 +313,10 @@ func inboxSentence(r ops.InboxItem) (target, string) {
 		why = "because " + strings.Join(r.Reasons, " and ")
 	}
 	return target{name: r.ID}, r.ID + ": " + enumerate(state, cmp.Or(r.Session, "no session"), text.Words(r.Kind), cmp.Or(r.Command, r.Text), folder, why)
+}
+
+func environmentSentence(e ops.Environment) (target, string) {
+	return target{name: e.ID}, e.ID + ": " + enumerate(string(e.Kind)+" of "+e.Session, string(e.State), e.Detail)
 }
 
 func ruleSentence(r ops.Rule) (target, string) {

@@ -126,6 +126,17 @@ var Inbox = []Column[ops.InboxItem]{
 	{"OPTIONS", func(r ops.InboxItem) string { return strings.Join(r.Options, ", ") }, 11},
 }
 
+// Environments are the columns of what commands run in.
+var Environments = []Column[ops.Environment]{
+	{"ID", func(r ops.Environment) string { return r.ID }, 0},
+	{"KIND", func(r ops.Environment) string { return string(r.Kind) }, 1},
+	{"NAME", func(r ops.Environment) string { return r.Name }, 5},
+	{"STATE", func(r ops.Environment) string { return string(r.State) }, 2},
+	{"SESSION", func(r ops.Environment) string { return r.Session }, 1},
+	{"SINCE", func(r ops.Environment) string { return text.Moment(r.Since.Time) }, 4},
+	{"DETAIL", func(r ops.Environment) string { return r.Detail }, 3},
+}
+
 // Rules are the columns of the rules that approvals made.
 var Rules = []Column[ops.Rule]{
 	{"ID", func(r ops.Rule) string { return r.ID }, 0},
