@@ -39,6 +39,9 @@ var binary string
 const waiting = "6"
 
 func TestMain(m *testing.M) {
+	if code, is := attacker(os.Args); is {
+		os.Exit(code)
+	}
 	if err := flag.Set("test.parallel", waiting); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
