@@ -37,7 +37,10 @@ func (g *Gateway) newEnvironments() *environment.Set {
 	hidden := append([]string{home, g.opts.Home.ConfigFile.Path}, cfg.SecretFiles()...)
 	return environment.New(environment.Options{
 		Drivers: []environment.Driver{
-			sandbox.New(sandbox.Options{Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "sandbox"), Clear: true, Hidden: hidden}),
+			sandbox.New(sandbox.Options{
+				Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "sandbox"), Clear: true, Hidden: hidden,
+				Hosts: g.newHosts(),
+			}),
 			g.newContainers(definitions),
 			partial.New(partial.Options{Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "partial"), Hidden: hidden}),
 		},
