@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"gatewaytui/core/process"
 )
 
 // Times of a removal.
@@ -40,12 +42,26 @@ func (c *Container) Close(ctx context.Context) error {
 	c.set(stateClosing, "")
 	c.hangUp(ctx)
 	err := c.remove(ctx)
+	if errors.Is(err, process.ErrClosing) && c.endedItself() {
+		c.gone(ctx)
+		return nil
+	}
 	if err == nil {
 		return nil
 	}
 	c.set(stateLeft, err.Error())
 	c.engine.retry()
 	return c.leftBehind(err)
+}
+
+// endedItself reports whether the program that holds the container has ended with the container's own end. With --rm it waits until the
+// daemon has removed the container (docker/cli, waitExitOrRemoved). This counts where a stop starts no program any more.
+func (c *Container) endedItself() bool {
+	if c.attached == nil {
+		return false
+	}
+	code, over := c.attached.Exited()
+	return over && code == 0
 }
 
 func (c *Container) leftBehind(err error) error {

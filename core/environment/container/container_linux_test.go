@@ -313,3 +313,23 @@ type informed struct {
 }
 
 func (p informed) Run(context.Context, ...string) (string, int, error) { return p.info, 0, nil }
+
+// A close that comes when a stop starts no program any more believes the container's own end, and nothing else.
+func TestTR6_ACloseThatMayStartNoProgramBelievesTheEndOfTheContainer(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		t.Run(map[bool]string{false: "the daemon answers", true: "the daemon hangs"}[frozen], func(t *testing.T) {
+			r := setUp(t)
+			c := r.container(t)
+			r.docker.Freeze(t, frozen)
+			r.processes.Refuse()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if err := c.Close(ctx); (err != nil) != frozen || c.Gone() == frozen {
+				t.Errorf("the close says %v; gone: %v", err, c.Gone())
+			}
+			if rows := r.rows.all(); (len(rows) > 0) != frozen {
+				t.Errorf("the rows are %+v", rows)
+			}
+		})
+	}
+}
