@@ -25,7 +25,7 @@ func (s *Set) recover() {
 	}
 }
 
-// Left are the environments that no session holds and that may still exist, driver by driver. They are not in Rows. It does no I/O.
+// Left are the environments that no session holds and that may still exist, driver by driver. It does no I/O.
 func (s *Set) Left() (all []ops.Environment) {
 	for _, p := range s.probes {
 		if l, is := p.driver.(Leaver); is {

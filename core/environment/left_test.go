@@ -37,14 +37,14 @@ func TestTR6_WhatADriverRemovesLaterIsListedNoMore(t *testing.T) {
 		t.Fatal("a close that failed says nothing")
 	}
 	s.Settle(t.Context())
-	if rows := s.Rows(); len(rows) != 1 || rows[0].State != ops.EnvironmentCloseFailed {
+	if rows := s.Held(); len(rows) != 1 || rows[0].State != ops.EnvironmentCloseFailed {
 		t.Errorf("while the daemon hangs the rows are %+v", rows)
 	}
 	f.mu.Lock()
 	f.stays = nil
 	f.mu.Unlock()
 	s.Settle(context.Background())
-	if rows, left := s.Rows(), s.Left(); len(rows) > 0 || len(left) != 1 {
-		t.Errorf("in the end the rows are %+v, and left are %+v", rows, left)
+	if held, all := s.Held(), s.Rows(); len(held) > 0 || len(all) != 1 || all[0].ID != "of an earlier life" {
+		t.Errorf("in the end held are %+v, and the rows are %+v", held, all)
 	}
 }

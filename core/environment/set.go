@@ -337,8 +337,11 @@ func older(a, b *held) int {
 	return cmp.Or(a.since.Compare(b.since), cmp.Compare(len(a.use.ID), len(b.use.ID)), cmp.Compare(a.use.ID, b.use.ID))
 }
 
-// Rows are all environments that are held, oldest first. It does no I/O.
-func (s *Set) Rows() []ops.Environment {
+// Rows are the environments that exist or may exist: those of Held, and then those of Left. It does no I/O.
+func (s *Set) Rows() []ops.Environment { return append(s.Held(), s.Left()...) }
+
+// Held are all environments that sessions hold, oldest first. It does no I/O.
+func (s *Set) Held() []ops.Environment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.AppendSeq(slices.Collect(maps.Values(s.held)), maps.Values(s.leaving))

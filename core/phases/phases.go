@@ -256,13 +256,19 @@ func (f *Phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	return append(items, f.environmentItems()...)
 }
 
-// environmentItems close the environments of sessions whose agent was evicted. The others are closed with their agents.
+// environmentItems close the environments of sessions whose agent was evicted. The others are closed with their agents. They also name
+// what could not be removed before.
 func (f *Phases) environmentItems() (items []shutdown.Item) {
 	closes := map[string]bool{}
 	for _, a := range f.o.Cache.All() {
 		closes[a.Session()] = true
 	}
-	for _, e := range f.o.Environments.Rows() {
+	for _, e := range f.o.Environments.Left() { // their drivers remove them; the report names those that it is too late for
+		items = append(items, shutdown.Item{Kind: "environment", ID: e.ID, Run: func(context.Context) error {
+			return fmt.Errorf("it may still exist, and the next life removes it: %s", e.Detail)
+		}})
+	}
+	for _, e := range f.o.Environments.Held() {
 		if closes[e.Session] {
 			continue
 		}
