@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -313,15 +314,47 @@ func (f *Phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 // sweepItems are the catch-all: any tree that is still there, also of an unknown owner, and nothing is started
 // after it (S1, A16).
 func (f *Phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	return one("processes", "everything of this life", func(ctx context.Context) error {
+	swept := make(chan struct{})
+	items, ended := f.heldItems(swept)
+	return append(items, shutdown.Item{Kind: "processes", ID: "everything of this life", Run: func(ctx context.Context) error {
 		f.o.Gateway.Refuse()
 		f.o.Trees.Join(ctx)
-		if err := f.o.Trees.All(ctx, r); err != nil {
+		err := f.o.Trees.All(ctx, r)
+		close(swept)
+		if err != nil {
 			return err
 		}
-		held := bound.Run(ctx, half(ctx), f.o.Environments.CloseAll) // the report names what is still held
-		return errors.Join(held, f.o.Gateway.CloseProcesses(ctx))    // its journal is written before the store is closed
-	})
+		held := bound.Run(ctx, half(ctx), func(ctx context.Context) error {
+			ended.Wait()
+			return f.o.Environments.CloseAll(ctx)
+		})
+		if len(items) > 0 {
+			held = nil // the items of the environments have it
+		}
+		return errors.Join(held, f.o.Gateway.CloseProcesses(ctx)) // its journal is written before the store is closed
+	}})
+}
+
+// heldItems close the environments that are still held, each by itself so that the report names each, once the processes are swept.
+func (f *Phases) heldItems(swept <-chan struct{}) (items []shutdown.Item, ended *sync.WaitGroup) {
+	ended = new(sync.WaitGroup)
+	for _, e := range f.o.Environments.Held() {
+		ended.Add(1)
+		items = append(items, shutdown.Item{
+			Kind: "environment", ID: e.ID,
+			Run: func(ctx context.Context) error {
+				defer ended.Done()
+				select {
+				case <-swept:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				return bound.Run(ctx, half(ctx), func(ctx context.Context) error { return f.o.Environments.Close(ctx, e.Session) })
+			},
+			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
+		})
+	}
+	return items, ended
 }
 
 // half is half of the time until ctx's deadline; 0: it has none.
