@@ -225,6 +225,23 @@ func TestUnaskedLinesAreFew(t *testing.T) {
 	})
 }
 
+func TestTR4_ARequestIsSaidUnaskedAndReadOutWithItsId(t *testing.T) {
+	converse(t, true, nil, func(k *talk) {
+		k.f.emit(ops.EventApprovalAsked, "cli:local", "approval 7K3M9Q waiting", nil)
+		time.Sleep(restTime)
+		k.hears("cli:local: approval 7K3M9Q waiting.")
+		k.says("inbox", "1. 7K3M9Q: waiting for", "rm -rf build", "in /srv/gw/work", "because rm removes files")
+		k.says("approve 7K3M9Q session", "it is done")
+		k.says("deny 7K3M9Q not here", "it is done")
+		k.says("approve 7K3M9Q for ever", "is not a scope")
+		k.says("approve", "the id is missing")
+		k.did(
+			ops.Command{Verb: ops.VerbApprove, Target: "7K3M9Q", Scope: ops.ScopeSession},
+			ops.Command{Verb: ops.VerbDeny, Target: "7K3M9Q", Reason: "not here"},
+		)
+	})
+}
+
 func TestAStopIsReportedInSentences(t *testing.T) {
 	converse(t, true, nil, func(k *talk) {
 		report := stopReport()

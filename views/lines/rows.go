@@ -116,9 +116,9 @@ var Inbox = []Column[ops.InboxItem]{
 	{"KIND", func(r ops.InboxItem) string { return text.Words(r.Kind) }, 5},
 	{"STATE", func(r ops.InboxItem) string { return text.Words(r.State) }, 2},
 	{"AGE", func(r ops.InboxItem) string { return text.Ago(r.AskedAt.Time) }, 4},
-	{"EXPIRES", func(r ops.InboxItem) string { return text.Until(r.Expires.Time) }, 6},
+	{"EXPIRES", func(r ops.InboxItem) string { return ifWaits(r, text.Until(r.Expires.Time)) }, 6},
 	{"SESSION", func(r ops.InboxItem) string { return r.Session }, 3},
-	{"WHO", func(r ops.InboxItem) string { return cmp.Or(r.By, r.Who) }, 9},
+	{"WHO", func(r ops.InboxItem) string { return cmp.Or(r.By, ifWaits(r, r.Who)) }, 9},
 	{"WHAT", func(r ops.InboxItem) string { return cmp.Or(r.Command, r.Text) }, 1},
 	{"FOLDER", func(r ops.InboxItem) string { return r.Folder }, 8},
 	{"ENVIRONMENT", func(r ops.InboxItem) string { return r.Environment }, 10},
@@ -135,6 +135,14 @@ var Environments = []Column[ops.Environment]{
 	{"SESSION", func(r ops.Environment) string { return r.Session }, 1},
 	{"SINCE", func(r ops.Environment) string { return text.Moment(r.Since.Time) }, 4},
 	{"DETAIL", func(r ops.Environment) string { return r.Detail }, 3},
+}
+
+// ifWaits is s for a request that waits, and empty for one that has ended.
+func ifWaits(r ops.InboxItem, s string) string {
+	if r.State != ops.InboxWaiting {
+		return ""
+	}
+	return s
 }
 
 // Rules are the columns of the rules that approvals made.
