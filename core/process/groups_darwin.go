@@ -10,7 +10,10 @@ const noGroups = "macOS has no control groups"
 type (
 	groups   struct{ home, life, kept, base string }
 	division struct{ undo string }
-	reached  struct{ text string }
+	reached  struct {
+		text      string
+		elsewhere bool
+	}
 	// sharing and oldGroups hold nothing here.
 	sharing   struct{ why string }
 	oldGroups struct{}

@@ -16,6 +16,8 @@ import (
 type reached struct {
 	name string // of the bound, as in package limit; empty: not one of the gateway's bounds
 	text string // for people; empty: none was reached
+	// elsewhere says that the kernel may have ended a process of another tree of the session.
+	elsewhere bool
 }
 
 const orHigher = "; use less at once, or raise the limit"
@@ -28,15 +30,15 @@ func (g *groups) killed(dir string, s *sharing, d *division) reached {
 	}
 	switch b := d.bounds; {
 	case countIn(dir+"/memory.events", "oom") > 0:
-		return reached{limit.TreeMemory, fmt.Sprintf("out of memory: this process tree reached its limit of %s (%s, memory.max of its control group), and the kernel ended all of it%s",
+		return reached{name: limit.TreeMemory, text: fmt.Sprintf("out of memory: this process tree reached its limit of %s (%s, memory.max of its control group), and the kernel ended all of it%s",
 			humanize.IBytes(b.TreeMemory), limit.TreeMemory, orHigher)}
 	case s.dir != "" && countIn(s.dir+"/memory.events.local", "oom") > 0:
 		return s.memory("the kernel ended this process tree")
 	case countIn(g.home+"/memory.events.local", "oom") > 0:
-		return reached{limit.ToolsMemory, fmt.Sprintf("out of memory: all tools together reached their limit of %s (%s), and the kernel ended this process tree%s",
+		return reached{name: limit.ToolsMemory, text: fmt.Sprintf("out of memory: all tools together reached their limit of %s (%s), and the kernel ended this process tree%s",
 			humanize.IBytes(b.Memory), limit.ToolsMemory, orHigher)}
 	}
-	return reached{"", outOfMemory}
+	return reached{name: "", text: outOfMemory}
 }
 
 // refused is the limit for which the kernel refused the tree at dir a process. Up to Linux 6.11 the group of the process
@@ -53,13 +55,13 @@ func (g *groups) refused(dir string, s *sharing, d *division) reached {
 	case s.dir != "" && full(s.dir, s.share.Processes):
 		return s.processes()
 	case full(dir, b.TreeProcesses):
-		return reached{limit.TreeProcesses, "this process tree reached its limit of " + strconv.FormatUint(b.TreeProcesses, 10) +
+		return reached{name: limit.TreeProcesses, text: "this process tree reached its limit of " + strconv.FormatUint(b.TreeProcesses, 10) +
 			" processes and threads (" + limit.TreeProcesses + ", pids.max of its control group), and could start no more" + orHigher}
 	case full(g.home, b.Processes):
-		return reached{limit.ToolsProcesses, "all tools together reached their limit of " + strconv.FormatUint(b.Processes, 10) +
+		return reached{name: limit.ToolsProcesses, text: "all tools together reached their limit of " + strconv.FormatUint(b.Processes, 10) +
 			" processes and threads (" + limit.ToolsProcesses + "), and this process tree could start no more" + orHigher}
 	}
-	return reached{"", "a limit of processes above that of the tools was reached, and this process tree could start no more" + orHigher}
+	return reached{name: "", text: "a limit of processes above that of the tools was reached, and this process tree could start no more" + orHigher}
 }
 
 // limits is the gravest limit that t reached. A new one is entered in its row, counted, and emitted as an event.

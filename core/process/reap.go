@@ -109,7 +109,7 @@ func (r *Registry) collect(pid int) bool {
 	struck := exit.Code == 128+int(syscall.SIGKILL)
 	switch {
 	case byUs || exit.Code == 0:
-	case hit.text != "":
+	case hit.text != "" && (struck || !hit.elsewhere):
 		exit.Limit = hit.text
 	case struck && r.oom.recent(exit.At):
 		exit.Limit = outOfMemory

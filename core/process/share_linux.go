@@ -144,7 +144,9 @@ func (s *sharing) reached() reached {
 	}
 	switch now := countOld(s.old); {
 	case now.killed > s.count.killed:
-		return s.memory("the kernel ended a process of it")
+		hit := s.memory("the kernel ended a process of it")
+		hit.elsewhere = true
+		return hit
 	case now.refused > s.count.refused:
 		return s.processes()
 	}
@@ -152,12 +154,12 @@ func (s *sharing) reached() reached {
 }
 
 func (s *sharing) memory(what string) reached {
-	return reached{LimitSessionMemory, fmt.Sprintf("out of memory: the processes of this session reached their limit of %s (%s of the environment), and %s%s",
+	return reached{name: LimitSessionMemory, text: fmt.Sprintf("out of memory: the processes of this session reached their limit of %s (%s of the environment), and %s%s",
 		humanize.IBytes(s.share.Memory), LimitSessionMemory, what, orHigher)}
 }
 
 func (s *sharing) processes() reached {
-	return reached{LimitSessionProcesses, fmt.Sprintf("this session reached its limit of %d processes and threads (%s of the environment), and could start no more%s",
+	return reached{name: LimitSessionProcesses, text: fmt.Sprintf("this session reached its limit of %d processes and threads (%s of the environment), and could start no more%s",
 		s.share.Processes, LimitSessionProcesses, orHigher)}
 }
 

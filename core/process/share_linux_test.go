@@ -81,6 +81,9 @@ func TestTR7_TooMuchMemoryCostsItsSessionAlone(t *testing.T) {
 	if exit := wait(t, p); exit.Code == 0 || !strings.Contains(exit.Limit, "32 MiB") || !strings.Contains(exit.Limit, LimitSessionMemory) {
 		t.Errorf("it ended with %+v", exit)
 	}
+	if exit := wait(t, sh(t, r, `exit 3`, inSession("a", Share{Memory: 32 << 20}))); exit.Limit != "" {
+		t.Errorf("a command that failed by itself afterwards ended with %+v", exit)
+	}
 	if row := rowNow(r, other); row.State != ops.ProcessRunning || row.LimitHit != "" {
 		t.Errorf("the other session has %+v", row)
 	}
