@@ -105,14 +105,8 @@ func (r *Registry) collect(pid int) bool {
 	r.mu.Unlock()
 
 	hit := r.limits(t)
-	// A shell also exits with 137 if a signal 9 ended its last command.
-	struck := exit.Code == 128+int(syscall.SIGKILL)
-	switch {
-	case byUs || exit.Code == 0:
-	case hit.text != "" && (struck || !hit.elsewhere):
-		exit.Limit = hit.text
-	case struck && r.oom.recent(exit.At):
-		exit.Limit = outOfMemory
+	if !byUs && exit.Code != 0 {
+		exit.Limit = r.limitOf(exit, hit)
 	}
 	r.mu.Lock()
 	row := r.row(t, exit.At)
@@ -136,4 +130,17 @@ func exitOf(s unix.WaitStatus, at time.Time) Exit {
 		return Exit{Code: 128 + int(s.Signal()), Signal: s.Signal(), At: at}
 	}
 	return Exit{Code: s.ExitStatus(), At: at}
+}
+
+// limitOf names the limit that ended a leader; empty: none did, as far as known.
+func (r *Registry) limitOf(exit Exit, hit reached) string {
+	// A shell also exits with 137 if a signal 9 ended its last command.
+	struck := exit.Code == 128+int(syscall.SIGKILL)
+	switch {
+	case hit.text != "" && (struck || !hit.elsewhere):
+		return hit.text
+	case struck && r.oom.recent(exit.At):
+		return outOfMemory
+	}
+	return ""
 }
