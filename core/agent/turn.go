@@ -55,6 +55,8 @@ type Turn struct {
 	// Steer returns what the user wrote since the turn began, which is durable then; it is called before each model call but the first.
 	// Its errors are those of Memory.Append. It may wait for the disk.
 	Steer func(ctx context.Context) ([]model.Message, error)
+	// Role is what the sender may do (TR1).
+	Role ops.Role
 	// NoTools means that its sender may not use tools: the model is offered none of the agent's own, and a call of one is refused.
 	NoTools bool
 	// Compact makes the turn compact the conversation instead of answering: Text is what the summary must not leave out.

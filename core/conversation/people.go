@@ -30,18 +30,21 @@ func (c *Conversations) people(ctx context.Context, u use) (string, error) {
 	return c.o.LetIn(ctx, session.Platform(u.key)+":"+session.PersonOf(u.msg.User), u.arg)
 }
 
-// mayUseTools reports whether the turn of a message may call tools. Its sender may have lost a role since the message came, and the
-// error says so.
-func (c *Conversations) mayUseTools(m session.Message, key string) (bool, error) {
-	platform := session.Platform(key)
+// roleOf is the role with which a turn works on a message: that of its sender when the message came, or now if that is less. The
+// error says that the sender has none any more.
+func (c *Conversations) roleOf(m session.Message, key string) (ops.Role, error) {
 	if m.Operator {
-		return true, nil
+		return m.Role, nil
 	}
+	platform := session.Platform(key)
 	now := c.o.People.Role(access.Person{Platform: platform, ID: session.PersonOf(m.User)})
-	if !access.Decide(now, access.Talk, platform) {
-		return false, errNoRole
+	switch {
+	case !access.Decide(now, access.Talk, platform):
+		return "", errNoRole
+	case now.AtLeast(m.Role):
+		return m.Role, nil
 	}
-	return access.Decide(m.Role, access.Tools, platform) && access.Decide(now, access.Tools, platform), nil
+	return now, nil
 }
 
 // errNoRole refuses a message whose sender was removed while it waited.

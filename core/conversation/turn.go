@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/access"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/budget"
 	"gatewaytui/core/delivery"
@@ -166,10 +167,11 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil && !errors.Is(context.Cause(ctx), session.ErrOvertaken) { // then the next turn reads this message
 		return context.Cause(ctx)
 	}
-	tools, err := c.mayUseTools(t.Message, t.Session.Key)
+	role, err := c.roleOf(t.Message, t.Session.Key)
 	if err != nil {
 		return err
 	}
+	tools := access.Decide(role, access.Tools, session.Platform(t.Session.Key))
 	tookUp(append([]session.Message{t.Message}, t.Message.Joined...)...)
 	if !t.Message.Instant { // who waits for the answer sees the turn itself
 		r.show = c.o.Outbox.Show(ctx, store.Inbox{ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target})
@@ -217,7 +219,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: r.waitsForSlot,
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"gatewaytui/core/access"
@@ -69,14 +68,7 @@ func variables(d config.Definition) (all []string) {
 
 // runsAsRoot reports whether the person behind a call may run commands on the machine itself although the gateway runs as root.
 func (g *Gateway) runsAsRoot(call tool.Call) bool {
-	platform := session.Platform(call.Session)
-	who := access.Person{Platform: platform, ID: session.PersonOf(call.Person)}
-	role := g.trust.people.Role(who)
-	own, _, _ := strings.Cut(call.Turn, "/") // of a child agent: its parent's
-	if v, running := g.table.Running(call.Session); running && v.ID == own && v.Message.Operator {
-		role = v.Message.Role // callers on the control socket are owners
-	}
-	return access.Decide(role, access.RunAsRoot, platform)
+	return access.Decide(call.Role, access.RunAsRoot, session.Platform(call.Session))
 }
 
 // weakWarning is the code of the warning that an agent's commands have a weaker environment than auto can mean.

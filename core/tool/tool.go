@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 )
 
 // Tool is one thing that a model can call. It is shared by all agents and used by many goroutines at once.
@@ -30,6 +31,8 @@ type Call struct {
 	Session, Turn string
 	// Agent is the name of the definition of the calling agent. Person wrote the message of the turn; empty: its platform names no one.
 	Agent, Person string
+	// Role is what that person may do (TR1).
+	Role ops.Role
 	// Unattended means that nothing can wait for a person: a step that needs one is refused.
 	Unattended bool
 	// Child means that the caller is a child agent. Everything that it starts, in the background too, belongs to Turn and

@@ -106,11 +106,11 @@ func TestTR2_AnUnknownUserIsLetInAndRemovedWithoutARestart(t *testing.T) {
 	if got := v.says(7, "/people"); !strings.Contains(got, "for owners") {
 		t.Errorf("a guest's /people: %q", got)
 	}
-	if got := v.says(1, "/people approve "+v.code(8)+" member"); !strings.Contains(got, "elegram:8") {
+	if got := v.says(1, "/people approve "+v.code(8)+" owner"); !strings.Contains(got, "elegram:8") {
 		t.Errorf("an owner's /people approve: %q", got)
 	}
 	if got := v.says(8, "run: echo $((6*7))"); !strings.Contains(got, "42") {
-		t.Errorf("a member who wants a tool hears %q", got)
+		t.Errorf("an owner who wants a tool hears %q", got)
 	}
 	for _, id := range []string{"telegram:7", "telegram:47"} {
 		if out, exit := g.verb("people", "remove", id, "--yes"); exit != 0 {
@@ -138,7 +138,7 @@ func TestTR2_AnUnknownUserIsLetInAndRemovedWithoutARestart(t *testing.T) {
 		got[p.ID] = string(p.Role) + " " + string(p.State) + " " + string(p.Source)
 	}
 	for id, want := range map[string]string{
-		"telegram:1": "owner allowed config", "telegram:47": "member allowed config", "telegram:7": " blocked verb", "telegram:8": "member allowed pairing",
+		"telegram:1": "owner allowed config", "telegram:47": "member allowed config", "telegram:7": " blocked verb", "telegram:8": "owner allowed pairing",
 	} {
 		if got[id] != want {
 			t.Errorf("%s is %q, want %q", id, got[id], want)
