@@ -142,7 +142,7 @@ func (r *reader) current() {
 			}
 			continue
 		}
-		if rest, goOn = r.lines(in, rest); !goOn { // what came before the file was rotated
+		if _, goOn = r.lines(in, rest); !goOn { // what came before the file was rotated
 			next.Close()
 			return
 		}
