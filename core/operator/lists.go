@@ -81,7 +81,7 @@ func (op *Operator) Adapters(_ context.Context, q ops.Query) (ops.Page[ops.Adapt
 
 // Environments implements ops.Console.
 func (op *Operator) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
-	return page(append(op.o.Environments.Rows(), op.o.Environments.Left()...), q, func(e ops.Environment) string { return e.ID }, filter.Environments)
+	return page(op.o.Environments.Rows(), q, func(e ops.Environment) string { return e.ID }, filter.Environments)
 }
 
 // page cuts what q asks for out of rows, which are in their order already and few. The cursor is the key of the page's

@@ -74,9 +74,8 @@ type Host interface {
 
 // Environments is what the commands of sessions run in. *environment.Set is one.
 type Environments interface {
-	// Rows are all that are held, oldest first. Left are those that no session holds and that may still exist. Neither does I/O.
+	// Rows are all that are held, oldest first, and then those that no session holds and that may still exist. It does no I/O.
 	Rows() []ops.Environment
-	Left() []ops.Environment
 }
 
 // Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox and Rules is needed.

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/docker"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/shortdir"
 )
@@ -39,6 +40,7 @@ var binary string
 const waiting = "6"
 
 func TestMain(m *testing.M) {
+	docker.Play()
 	if code, is := attacker(os.Args); is {
 		os.Exit(code)
 	}
