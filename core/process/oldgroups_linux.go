@@ -182,7 +182,8 @@ func (o *oldGroups) remove() error {
 type counted struct{ killed, refused uint64 }
 
 func countOld(dirs map[string]string) (c counted) {
-	if dir := dirs[memoryController.name]; dir != "" {
+	// A process may also end for the limit of a group above. Then the session's own limit was never met.
+	if dir := dirs[memoryController.name]; dir != "" && numberIn(dir+"/memory.failcnt") > 0 {
 		c.killed = countIn(dir+"/memory.oom_control", "oom_kill")
 	}
 	if dir := dirs[pidsController.name]; dir != "" {
