@@ -57,7 +57,7 @@ var arrows = map[string][]string{
 	"core/environment":                 {"core/bound", "core/ops", "core/process", "core/term"},
 	"core/environment/sandbox":         {"core/environment", "core/process"},
 	"core/config":                      {"core/fence", "core/ops", "core/shutdown", "core/term", "core/text"},
-	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/environment/container", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
+	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/environment/container", "core/environment/landlock", "core/environment/sandbox", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
 	"core/logs":                        {"core/ops", "core/term"},
 	"core/workspace":                   {"core/term"},
 	"core/conversation":                {"core/access", "core/budget", "core/limit", "core/media", "core/window", "core/ops", "core/term", "core/text", "core/model", "core/process", "core/store", "core/session", "core/agent", "core/delivery"},

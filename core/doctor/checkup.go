@@ -81,6 +81,7 @@ var checks = []struct {
 	{"people", (*checkup).checkPeople},
 	{"security", (*checkup).checkSecurity},
 	{"containment", (*checkup).checkContainment},
+	{"sandbox", (*checkup).checkSandbox},
 	{"containers", (*checkup).checkContainers},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
