@@ -2,10 +2,13 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"gatewaytui/core/process"
 )
 
 // runDir is a small file system in memory, in each container, with a file for each command that was ended.
@@ -146,6 +149,9 @@ func (c Command) signal(ctx context.Context, name string) error {
 	err := attached.Say(ctx, name+" "+c.id)
 	if err == nil {
 		err = attached.Hear(ctx, name+" "+c.id+" done")
+	}
+	if errors.Is(err, process.ErrNoInput) {
+		return nil // a kill closed the input, at which the container ends
 	}
 	if err != nil && c.c.usable() {
 		return fmt.Errorf("send %s to a command in container %s: %w", name, c.c.name, err)
