@@ -202,7 +202,7 @@ func TestAChangedDefaultIsReportedOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 }
 
 // newKeys are the changes of what the first edition always did and had no key for.
-var newKeys = []string{"upgrade.leave_grace", "upgrade.limits", "upgrade.session_from", "upgrade.api_model", "upgrade.retention", "upgrade.telegram_groups", "upgrade.busy", "upgrade.api_callers", "upgrade.tools_environment"}
+var newKeys = []string{"upgrade.leave_grace", "upgrade.limits", "upgrade.session_from", "upgrade.api_model", "upgrade.retention", "upgrade.telegram_groups", "upgrade.busy", "upgrade.budget", "upgrade.strangers", "upgrade.api_callers", "upgrade.tools_environment"}
 
 // Every key of the first edition's config is known.
 func TestTheConfigOfTheFirstEditionIsValid(t *testing.T) {
