@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -332,6 +333,19 @@ func request(t testing.TB, client *http.Client, method, url string, body, into a
 	return res.StatusCode
 }
 
+// unread hides a command against the gateway from the fence, which would never let it run: these tests are about what holds behind the
+// fence. A command that cannot be read runs, because their agents ask no one.
+func (g *gateway) unread(text string) string {
+	for _, tool := range []string{"sh: ", "bg: "} {
+		command, is := strings.CutPrefix(text, tool)
+		against := func(word string) bool { return strings.Contains(command, word) }
+		if is && slices.ContainsFunc([]string{binary, g.home, "/proc/", "key"}, against) {
+			return tool + `eval "$(printf %s ` + base64.StdEncoding.EncodeToString([]byte(command)) + ` | base64 -d)"`
+		}
+	}
+	return text
+}
+
 // chat sends a message of user over HTTP and returns the answer with its status.
 func (g *gateway) chat(user, text string) (reply string, status int) {
 	g.t.Helper()
@@ -340,7 +354,7 @@ func (g *gateway) chat(user, text string) (reply string, status int) {
 		Error   struct{ Message string }
 	}
 	client := http.Client{Timeout: 2 * patience}
-	res, err := post(context.Background(), &client, g.api, user, asking(text))
+	res, err := post(context.Background(), &client, g.api, user, asking(g.unread(text)))
 	if err != nil {
 		g.t.Fatalf("send a message of %s: %v", user, err)
 	}
@@ -377,7 +391,7 @@ func (g *gateway) say(user, text string) (answered <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		res, err := post(context.Background(), http.DefaultClient, g.api, user, asking(text))
+		res, err := post(context.Background(), http.DefaultClient, g.api, user, asking(g.unread(text)))
 		if err == nil {
 			res.Body.Close()
 		}

@@ -34,6 +34,9 @@ func keep(t *testing.T, begin func(*testing.T, time.Duration, ...string) *keeper
 func arguments(t *testing.T, home, config string, args ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
+	if !strings.Contains(config, "[agent]") { // the scripts run any command
+		config = "agent.approvals = \"off\"\nagent.environment = \"local\"\n" + config
+	}
 	if err := os.WriteFile(file, []byte(config+"[adapters.api]\nlisten = \"127.0.0.1:0\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
