@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -334,14 +333,25 @@ func request(t testing.TB, client *http.Client, method, url string, body, into a
 }
 
 // unread hides a command against the gateway from the fence, which would never let it run: these tests are about what holds behind the
-// fence. A command that cannot be read runs, because their agents ask no one.
-func (g *gateway) unread(text string) string {
+// fence. A command that cannot be read before it runs is allowed, because their agents ask no one.
+func unread(t testing.TB, home, text string) string {
+	t.Helper()
 	for _, tool := range []string{"sh: ", "bg: "} {
 		command, is := strings.CutPrefix(text, tool)
 		against := func(word string) bool { return strings.Contains(command, word) }
-		if is && slices.ContainsFunc([]string{binary, g.home, "/proc/", "key"}, against) {
-			return tool + `eval "$(printf %s ` + base64.StdEncoding.EncodeToString([]byte(command)) + ` | base64 -d)"`
+		if !is || !slices.ContainsFunc([]string{binary, home, "/proc/", "key"}, against) {
+			continue
 		}
+		file, err := os.CreateTemp("", "command-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(file.Name()) })
+		_, err = file.WriteString(command)
+		if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return tool + `eval "$(cat ` + file.Name() + `)"`
 	}
 	return text
 }
@@ -354,7 +364,7 @@ func (g *gateway) chat(user, text string) (reply string, status int) {
 		Error   struct{ Message string }
 	}
 	client := http.Client{Timeout: 2 * patience}
-	res, err := post(context.Background(), &client, g.api, user, asking(g.unread(text)))
+	res, err := post(context.Background(), &client, g.api, user, asking(unread(g.t, g.home, text)))
 	if err != nil {
 		g.t.Fatalf("send a message of %s: %v", user, err)
 	}
@@ -391,7 +401,7 @@ func (g *gateway) say(user, text string) (answered <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		res, err := post(context.Background(), http.DefaultClient, g.api, user, asking(g.unread(text)))
+		res, err := post(context.Background(), http.DefaultClient, g.api, user, asking(unread(g.t, g.home, text)))
 		if err == nil {
 			res.Body.Close()
 		}

@@ -64,8 +64,9 @@ func (k kept) life(before string) (s served) {
 func (k kept) escapee() int {
 	k.t.Helper()
 	pid := filepath.Join(k.dir, "escapee")
-	out, code := verb(k.t, k.home, "send", "bg: setsid sh -c 'trap \"\" TERM; echo $$ >"+pid+"; while :; do sleep 1; done' & wait")
-	if code != 0 {
+	command := unread(k.t, k.dir, "bg: setsid sh -c 'trap \"\" TERM; echo $$ >"+pid+"; while :; do sleep 1; done' & wait")
+	out, code := verb(k.t, k.home, "send", command)
+	if code != 0 || strings.Contains(out, "error") {
 		k.t.Fatalf("send: %d %s", code, out)
 	}
 	n := 0
