@@ -322,7 +322,11 @@ func TestTR6_ACloseThatMayStartNoProgramBelievesTheEndOfTheContainer(t *testing.
 			c := r.container(t)
 			r.docker.Freeze(t, frozen)
 			r.processes.Refuse()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			limit := 2*late + time.Second // its half is for the end of the container
+			if frozen {
+				limit = 2 * time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			if err := c.Close(ctx); (err != nil) != frozen || c.Gone() == frozen {
 				t.Errorf("the close says %v; gone: %v", err, c.Gone())
