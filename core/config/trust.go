@@ -12,7 +12,9 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 	"gatewaytui/core/text"
 )
 
@@ -151,9 +153,6 @@ func familyDefault[T any](name string) *T {
 // isPerson is how people name a person: the platform, and its id of them.
 var isPerson = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9@._:+-]{1,128}$`)
 
-// isHost matches a host of a list, with a port if it has one: pypi.org, *.github.com, registry.example:5000.
-var isHost = regexp.MustCompile(`^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[0-9]{1,5})?$`)
-
 // isCurrency matches a code of ISO 4217.
 var isCurrency = regexp.MustCompile(`^[A-Z]{3}$`)
 
@@ -232,8 +231,8 @@ func (l *Loaded) validateEnvironment(name string, e *Environment) {
 		}
 	}
 	for _, host := range e.Network.Hosts {
-		if !isHost.MatchString(host) {
-			l.wrong(table, "network", fmt.Sprintf(`must hold host names in lower case such as "pypi.org" or "*.github.com", not %s`, quote(host)))
+		if _, err := hosts.Parse([]string{host}); err != nil {
+			l.wrong(table, "network", `must hold hosts such as "pypi.org", "*.github.com" or "10.0.0.5:8080": `+term.Clean(term.Redact(err.Error()), 400))
 		}
 	}
 	l.validatePaths(table, "read", e.Read)

@@ -2,8 +2,11 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gatewaytui/core/environment/proxy/hosts"
 )
 
 // TR1, TR6, TR8: what is wrong about people, environments and budgets is said at the start, with where it stands.
@@ -25,8 +28,8 @@ func TestTR1_AWrongConfigOfTrustIsRefused(t *testing.T) {
 		{"an image that is an option", "[environments.box]\nkind = \"container\"\nimage = \"--privileged\"", "environments.box.image", "name of an image"},
 		{"a container with a list of hosts", "[environments.box]\nkind = \"container\"\nimage = \"a\"\nnetwork = [\"pypi.org\"]", "environments.box.network", "sandbox alone"},
 		{"a network that is a word", "[environments.box]\nnetwork = \"off\"", "environments.box.network", "true, false, or a list of hosts"},
-		{"a host with a scheme", "[environments.box]\nnetwork = [\"https://pypi.org\"]", "environments.box.network", "host names in lower case"},
-		{"a host that is a pattern of all", "[environments.box]\nnetwork = [\"*\"]", "environments.box.network", "host names in lower case"},
+		{"a host with a scheme", "[environments.box]\nnetwork = [\"https://pypi.org\"]", "environments.box.network", `the host "https://pypi.org": `},
+		{"a host that is a pattern of all", "[environments.box]\nnetwork = [\"*\"]", "environments.box.network", "it is not a host name"},
 		{"a relative path", "[environments.box]\nread = [\"etc\"]", "environments.box.read", "absolute paths"},
 		{"a path that is everything", "[environments.box]\nwrite = [\"/\"]", "environments.box.write", "absolute paths"},
 		{"no memory", "[environments.box]\nmemory_max = \"1MiB\"", "environments.box.memory_max", "at least"},
@@ -75,5 +78,56 @@ func TestTR6_TheDefaultsOfTrust(t *testing.T) {
 	}
 	if b := all["cheap"]; b == nil || b.PerDay != 1 || b.PerTurn != 1 {
 		t.Errorf("the budget cheap is %+v", b)
+	}
+}
+
+// TR6: a list of hosts is refused at the start exactly when the proxy of the first command would refuse it.
+func TestTR6_TheConfigAndTheProxyTakeTheSameHosts(t *testing.T) {
+	for _, c := range []struct {
+		name, host string
+		taken      bool
+	}{
+		{"a name", "pypi.org", true},
+		{"capitals are the same name", "PyPI.org", true},
+		{"a final dot is the same name", "pypi.org.", true},
+		{"a name of one label", "registry", true},
+		{"a name with a low line", "_sip.example", true},
+		{"names below a name", "*.github.com", true},
+		{"names below a name at a port", "*.github.com:8443", true},
+		{"the highest port", "pypi.org:65535", true},
+		{"an address", "10.0.0.5", true},
+		{"an address with a port", "10.0.0.5:8080", true},
+		{"an address of IPv6", "[fd00::5]", true},
+		{"an address of IPv6 with a port", "[fd00::5]:8080", true},
+		{"nothing", "", false},
+		{"every host", "*", false},
+		{"a whole top-level domain", "*.com", false},
+		{"a star inside of a name", "a.*.com", false},
+		{"a short form of an address", "127.1", false},
+		{"a number that is an address", "2130706433", false},
+		{"an address in base 16", "0x7f000001", false},
+		{"names below an address", "*.10.0.0.1", false},
+		{"an address of IPv6 without brackets", "fd00::5", false},
+		{"an address with a zone", "[fe80::1%eth0]", false},
+		{"a port above 65535", "pypi.org:99999", false},
+		{"the port 0", "pypi.org:0", false},
+		{"a port that is empty", "pypi.org:", false},
+		{"a path", "pypi.org/simple", false},
+		{"a user", "user@pypi.org", false},
+		{"a letter outside of ASCII", "bücher.example", false},
+		{"a label of 64 letters", strings.Repeat("a", 64) + ".org", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, "[environments.box]\nnetwork = ["+strconv.Quote(c.host)+"]\n")
+			_, refused := hosts.Parse([]string{c.host})
+			if (err == nil) != c.taken || (refused == nil) != c.taken {
+				t.Fatalf("the config says %v, the proxy %v", err, refused)
+			}
+			if err != nil {
+				if wrong := refusal(t, err); wrong.Key != "environments.box.network" || !strings.Contains(wrong.Error(), refused.Error()) {
+					t.Errorf("%q about the key %q, and the proxy says %q", wrong.Error(), wrong.Key, refused.Error())
+				}
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"gatewaytui/core/environment"
+	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/core/environment/proxy/offer"
 	"gatewaytui/core/environment/sandbox"
 )
@@ -32,7 +33,7 @@ func (s Sandboxes) Open(_ context.Context, use environment.Use) (sandbox.Access,
 // open opens the proxy of a session. opts are options that do not come from the definition.
 func (s Sandboxes) open(use environment.Use, opts Options) (*access, error) {
 	var err error
-	if opts.Hosts, err = ParseHosts(use.Definition.Hosts); err != nil {
+	if opts.Hosts, err = hosts.Parse(use.Definition.Hosts); err != nil {
 		return nil, err
 	}
 	program, err := os.Executable()

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+
+	"gatewaytui/core/environment/proxy/hosts"
 )
 
 // special are blocks that are not of the public internet and that netip does not tell (IANA special-purpose address registries,
@@ -59,12 +61,12 @@ func ownAddress(a netip.Addr) bool {
 
 // connect connects to t. Each address of a name must be one of the public internet and not of this machine, and the address
 // that was checked is the one that is dialled: a name that changes its address between the two gains nothing.
-func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, error) {
-	addrs := []netip.Addr{t.addr}
-	if !t.addr.IsValid() {
+func (p *Proxy) connect(ctx context.Context, t hosts.Target) (net.Conn, error) {
+	addrs := []netip.Addr{t.Addr}
+	if !t.Addr.IsValid() {
 		var err error
-		if addrs, err = p.opts.Resolve(ctx, t.name); err != nil {
-			return nil, fmt.Errorf("look up %s: %w", t.name, err)
+		if addrs, err = p.opts.Resolve(ctx, t.Name); err != nil {
+			return nil, fmt.Errorf("look up %s: %w", t.Name, err)
 		}
 	}
 	for i, a := range addrs {
@@ -74,11 +76,11 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, error) {
 		}
 	}
 	if len(addrs) == 0 {
-		return nil, fmt.Errorf("look up %s: it has no address", t.name)
+		return nil, fmt.Errorf("look up %s: it has no address", t.Name)
 	}
 	var errs []error
 	for _, a := range addrs[:min(len(addrs), dialMost)] {
-		conn, err := p.opts.Dial(ctx, netip.AddrPortFrom(a, t.port))
+		conn, err := p.opts.Dial(ctx, netip.AddrPortFrom(a, t.Port))
 		if err == nil {
 			return conn, nil
 		}
@@ -88,14 +90,14 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, error) {
 }
 
 // reachable says why a, an address of t, is not dialled.
-func (p *Proxy) reachable(t target, a netip.Addr) error {
+func (p *Proxy) reachable(t hosts.Target, a netip.Addr) error {
 	switch {
-	case slices.Contains(p.opts.OwnPorts, t.port) && ownAddress(a):
+	case slices.Contains(p.opts.OwnPorts, t.Port) && ownAddress(a):
 		return refusal("the gateway itself answers there")
-	case t.addr.IsValid(): // the list names the address, or a person allowed it
+	case t.Addr.IsValid(): // the list names the address, or a person allowed it
 		return nil
 	case !public(a) || ownAddress(a):
-		return refusal(fmt.Sprintf("%s has the private address %s; a list can name the address itself", t.name, a))
+		return refusal(fmt.Sprintf("%s has the private address %s; a list can name the address itself", t.Name, a))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"net/http/httputil"
 	"strings"
 	"time"
+
+	"gatewaytui/core/environment/proxy/hosts"
 )
 
 // refusal is a reason that is the command's to know, answered 403.
@@ -19,29 +21,29 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 // wants returns where a request goes. It reads the first line of the request alone.
-func wants(r *http.Request) (target, error) {
+func wants(r *http.Request) (hosts.Target, error) {
 	if r.Method == http.MethodConnect {
-		t, err := parseTarget(r.RequestURI, 0)
-		if err == nil && t.port == 0 {
-			err = errPort
+		t, err := hosts.ParseTarget(r.RequestURI, 0)
+		if err == nil && t.Port == 0 {
+			err = hosts.ErrPort
 		}
 		return t, err
 	}
 	switch u := r.URL; {
 	case u.Host == "":
-		return target{}, errors.New("this is a proxy: the request must name its whole address")
+		return hosts.Target{}, errors.New("this is a proxy: the request must name its whole address")
 	case u.Scheme != "http":
-		return target{}, fmt.Errorf("the scheme is not http; for https, a client sends CONNECT")
+		return hosts.Target{}, fmt.Errorf("the scheme is not http; for https, a client sends CONNECT")
 	case u.User != nil, u.Opaque != "":
-		return target{}, errors.New("the address has a user")
+		return hosts.Target{}, errors.New("the address has a user")
 	default:
-		return parseTarget(u.Host, 80)
+		return hosts.ParseTarget(u.Host, 80)
 	}
 }
 
 // decide returns nil if t may be reached.
-func (p *Proxy) decide(ctx context.Context, t target) error {
-	if p.opts.Hosts.allow(t) {
+func (p *Proxy) decide(ctx context.Context, t hosts.Target) error {
+	if p.opts.Hosts.Allow(t) {
 		return nil
 	}
 	if p.opts.Ask == nil {
@@ -59,7 +61,7 @@ func (p *Proxy) handler() http.Handler {
 		// The address of a request was written by wants, so that this reads the same target again. The context is that of the proxy, because a
 		// transport goes on to connect when the request that wanted it has ended.
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
-			t, err := parseTarget(address, 0)
+			t, err := hosts.ParseTarget(address, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +110,7 @@ func (p *Proxy) handler() http.Handler {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.opts.Times.Total))
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(p.opts.Times.Total))
 		out := r.Clone(ctx)
-		out.URL.Host = t.authority()
+		out.URL.Host = t.Authority()
 		forward.ServeHTTP(counted{w, &p.counters}, out)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/core/environment/proxy/offer"
 	"gatewaytui/fixtures/eventually"
 )
@@ -23,11 +24,11 @@ import (
 // opened is a proxy with its socket, in a folder whose path is longer than a socket's may be.
 func opened(t *testing.T, w *world, change func(*Options)) *Proxy {
 	t.Helper()
-	hosts, err := ParseHosts([]string{"pypi.org"})
+	listed, err := hosts.Parse([]string{"pypi.org"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Hosts: hosts, Key: "environments.box.network", Resolve: w.resolve, Dial: w.dial}
+	opts := Options{Hosts: listed, Key: "environments.box.network", Resolve: w.resolve, Dial: w.dial}
 	if change != nil {
 		change(&opts)
 	}

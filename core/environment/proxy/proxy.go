@@ -32,6 +32,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"gatewaytui/core/environment/proxy/hosts"
 )
 
 // Bounds of one proxy, which serves one session.
@@ -59,7 +61,7 @@ type Times struct {
 // Options are what a Proxy works with.
 type Options struct {
 	// Hosts are allowed without a question.
-	Hosts Hosts
+	Hosts hosts.List
 	// Key is the key of the config that has the list, for refusals: environments.box.network.
 	Key string
 	// Ask decides on a host that is not listed, which it gets as a list would name it; nil: such a host is refused. Its error is

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/fixtures/eventually"
 )
 
@@ -80,11 +81,11 @@ func (w *world) connections() string {
 // open serves a proxy on an address of this machine. change may change its options.
 func (w *world) open(t testing.TB, change func(*Options)) (p *Proxy, address string) {
 	t.Helper()
-	hosts, err := ParseHosts([]string{"pypi.org", "*.github.com", "both.example", "inside.example", "meta.example", "none.example", "unknown.example", "10.0.0.5:8080", "127.0.0.1:8642"})
+	listed, err := hosts.Parse([]string{"pypi.org", "*.github.com", "both.example", "inside.example", "meta.example", "none.example", "unknown.example", "10.0.0.5:8080", "127.0.0.1:8642"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Hosts: hosts, Key: "environments.box.network", Resolve: w.resolve, Dial: w.dial, OwnPorts: []uint16{8642}}
+	opts := Options{Hosts: listed, Key: "environments.box.network", Resolve: w.resolve, Dial: w.dial, OwnPorts: []uint16{8642}}
 	if change != nil {
 		change(&opts)
 	}
@@ -371,12 +372,12 @@ func FuzzRequest(f *testing.F) {
 	}
 	w := newWorld(f, false)
 	w.names = nil
-	hosts, err := ParseHosts([]string{"pypi.org"})
+	listed, err := hosts.Parse([]string{"pypi.org"})
 	if err != nil {
 		f.Fatal(err)
 	}
 	_, address := w.open(f, func(o *Options) {
-		o.Hosts = hosts
+		o.Hosts = listed
 		o.Resolve = func(_ context.Context, name string) ([]netip.Addr, error) {
 			if name == "pypi.org" {
 				return []netip.Addr{netip.MustParseAddr("151.101.0.223")}, nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize/english"
+
+	"gatewaytui/core/environment/proxy/hosts"
 )
 
 // Row is what a proxy did so far.
@@ -39,7 +41,7 @@ type counters struct {
 	row      Row
 }
 
-func (c *counters) served(t target) {
+func (c *counters) served(t hosts.Target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.row.Served++

@@ -5,23 +5,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 	"sync/atomic"
 	"time"
-)
 
-// authority is t with its port, as a URL has it.
-func (t target) authority() string {
-	if t.addr.IsValid() {
-		return netip.AddrPortFrom(t.addr, t.port).String()
-	}
-	return net.JoinHostPort(t.name, strconv.Itoa(int(t.port)))
-}
+	"gatewaytui/core/environment/proxy/hosts"
+)
 
 // tunnel answers a CONNECT: it connects to t and copies until both sides have ended, a bound is reached or the proxy is closed. The context of
 // the request does not serve here: it ends when the client has sent its last byte, which may be before it has its answer.
-func (p *Proxy) tunnel(w http.ResponseWriter, t target) {
+func (p *Proxy) tunnel(w http.ResponseWriter, t hosts.Target) {
 	ctx, cancelAll := context.WithTimeout(p.ctx, p.opts.Times.Total)
 	defer cancelAll()
 	dialling, cancel := context.WithTimeout(ctx, p.opts.Times.Header)
