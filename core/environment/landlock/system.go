@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gatewaytui/core/environment/links"
 )
 
 // system is what programs need of a machine to run at all. What does not exist is left out. Of /etc only what carries no
@@ -42,9 +44,8 @@ type Paths struct {
 // again. Of Read and Write none may lead through a link that commands could have put there. The error names the path that cannot be used.
 func Prepare(p Paths, network bool) (Rules, error) {
 	r := Rules{Network: network}
-	hidden := real(p.Hidden)
-	changed := append(real(p.Write), real(p.Own)...)
-	var errs []error
+	hidden := links.Follow(p.Hidden)
+	errs := []error{links.Check(slices.Concat(p.Read, p.Write), slices.Concat(p.Write, p.Own))}
 	add := func(to *[]string, path string, must bool, hidden []string) {
 		at, err := filepath.EvalSymlinks(path)
 		if err != nil && !must {
@@ -69,11 +70,6 @@ func Prepare(p Paths, network bool) (Rules, error) {
 	for _, path := range devices {
 		add(&r.Write, path, false, hidden)
 	}
-	for _, path := range append(slices.Clone(p.Read), p.Write...) {
-		if link := linkIn(path, changed); link != "" {
-			errs = append(errs, fmt.Errorf("use %s in an environment: commands can change the symbolic link %s; name the path that is meant", path, link))
-		}
-	}
 	for _, path := range p.Read {
 		add(&r.Read, path, true, hidden)
 	}
@@ -81,51 +77,22 @@ func Prepare(p Paths, network bool) (Rules, error) {
 		add(&r.Write, path, true, hidden)
 	}
 	for _, path := range p.Own {
-		at := real([]string{path})[0]
+		at := links.Follow([]string{path})[0]
 		if slices.Contains(hidden, at) {
 			errs = append(errs, fmt.Errorf("use %s in an environment: it belongs to the gateway", path))
 			continue
 		}
-		add(&r.Write, path, true, slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return below(at, h) }))
+		add(&r.Write, path, true, slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return links.Below(at, h) }))
 	}
 	return r, errors.Join(errs...)
-}
-
-// real are the paths without links, where they exist.
-func real(paths []string) []string {
-	out := make([]string, len(paths))
-	for i, path := range paths {
-		out[i] = filepath.Clean(path)
-		if at, err := filepath.EvalSymlinks(path); err == nil {
-			out[i] = at
-		}
-	}
-	return out
-}
-
-// linkIn is the first symbolic link on the way to path that lies in one of the folders; empty: there is none.
-func linkIn(path string, folders []string) string {
-	for at := filepath.Clean(path); at != "/" && at != "."; at = filepath.Dir(at) {
-		info, err := os.Lstat(at)
-		parent, parentErr := filepath.EvalSymlinks(filepath.Dir(at))
-		if err == nil && parentErr == nil && info.Mode()&os.ModeSymlink != 0 && slices.ContainsFunc(folders, func(f string) bool { return below(parent, f) }) {
-			return at
-		}
-	}
-	return ""
-}
-
-// below reports whether path is at or in the folder at.
-func below(path, at string) bool {
-	return path == at || strings.HasPrefix(path, strings.TrimSuffix(at, "/")+"/")
 }
 
 // without is path, or what of it remains if something below it is hidden.
 func without(path string, hidden []string) ([]string, error) {
 	switch {
-	case slices.ContainsFunc(hidden, func(h string) bool { return below(path, h) }):
+	case slices.ContainsFunc(hidden, func(h string) bool { return links.Below(path, h) }):
 		return nil, nil
-	case !slices.ContainsFunc(hidden, func(h string) bool { return below(h, path) }):
+	case !slices.ContainsFunc(hidden, func(h string) bool { return links.Below(h, path) }):
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gatewaytui/core/environment/links"
 )
 
 // system is what programs need of a machine, read-only. Of /etc it has what carries no secret. What does not exist is left out, and a link stays a
@@ -50,6 +52,7 @@ const (
 var reserved = []string{"/proc", "/dev"}
 
 // mounts returns the flags that make a view. A path comes after the one that it lies below. An error names the path that cannot be used.
+// Links are followed here, once: of read and write none may lead through a link that commands could have put there.
 func mounts(v view) ([]string, error) {
 	hidden := realPaths(v.hidden)
 	var all []mount
@@ -65,7 +68,7 @@ func mounts(v view) ([]string, error) {
 			all = put(all, mount{path, real, readOnly})
 		}
 	}
-	var errs []error
+	errs := []error{links.Check(slices.Concat(v.read, v.write), slices.Concat(v.write, v.own[v.ownRead:]))}
 	add := func(path, flag string, own bool) {
 		m, err := mountOf(path, flag, own, hidden)
 		if err != nil {
@@ -125,12 +128,12 @@ func mountOf(path, flag string, own bool, hidden []string) (mount, error) {
 		return mount{}, fmt.Errorf("use %s in a sandbox: commands would change the whole machine; name a folder", path)
 	}
 	for _, at := range reserved {
-		if below(path, at) || below(real, at) {
+		if links.Below(path, at) || links.Below(real, at) {
 			return mount{}, fmt.Errorf("use %s in a sandbox: %s is the sandbox's own", path, at)
 		}
 	}
 	for _, h := range hidden {
-		if real == h || below(real, h) && !own {
+		if real == h || links.Below(real, h) && !own {
 			return mount{}, fmt.Errorf("use %s in a sandbox: it belongs to the gateway (%s)", path, h)
 		}
 	}
@@ -145,7 +148,7 @@ func masks(all []mount, hidden []string) (out []mount) {
 			continue
 		}
 		for _, m := range all {
-			if h == m.from || !below(h, m.from) {
+			if h == m.from || !links.Below(h, m.from) {
 				continue
 			}
 			at := filepath.Join(m.at, strings.TrimPrefix(h, m.from))
@@ -159,11 +162,6 @@ func masks(all []mount, hidden []string) (out []mount) {
 	return slices.DeleteFunc(out, func(mask mount) bool { // what the gateway itself shows there counts
 		return slices.ContainsFunc(all, func(m mount) bool { return m.at == mask.at })
 	})
-}
-
-// below reports whether path is at or in the folder at.
-func below(path, at string) bool {
-	return path == at || at == "/" || strings.HasPrefix(path, at+"/")
 }
 
 // realPaths are the paths without links, of those that exist, and as they are named.

@@ -22,7 +22,7 @@ func (d *Driver) Probe(ctx context.Context) (string, error) {
 	if d.opts.Clear {
 		// What cannot be removed now is not in the way of new folders.
 		if old, _ := os.ReadDir(d.opts.Temporary); len(old) > 0 {
-			_ = remove(ctx, d.opts.Temporary)
+			_ = environment.RemoveFolder(ctx, d.opts.Temporary)
 		}
 	}
 	if err := os.MkdirAll(d.opts.Temporary, 0o700); err != nil {

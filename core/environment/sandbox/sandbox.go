@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"gatewaytui/core/environment"
@@ -192,35 +191,9 @@ func (b *box) Close(ctx context.Context) error {
 	if b.access != nil {
 		errs = append(errs, b.access.Close(ctx))
 	}
-	errs = append(errs, remove(ctx, b.tmp))
+	errs = append(errs, environment.RemoveFolder(ctx, b.tmp))
 	return errors.Join(errs...)
 }
-
-// remove removes a folder. What commands made unreadable is made readable first. A process that is just ending may still write there.
-func remove(ctx context.Context, dir string) error {
-	for {
-		err := os.RemoveAll(dir)
-		if err == nil || !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, os.ErrPermission) {
-			return err
-		}
-		if errors.Is(err, os.ErrPermission) {
-			_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
-				if d != nil && d.IsDir() {
-					_ = os.Chmod(path, 0o700) // the next removal says what is wrong with it
-				}
-				return ctx.Err()
-			})
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(removeAgain):
-		}
-	}
-}
-
-// removeAgain is the pause before a folder is removed again.
-const removeAgain = 20 * time.Millisecond
 
 // status is what bwrap says of one command (--json-status-fd): a document with the pid of the first process, and one with the exit code if the
 // command ran. Both fit into a pipe that is read after the end.

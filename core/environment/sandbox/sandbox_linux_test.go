@@ -234,6 +234,47 @@ func TestTR6_APathThatCannotBeUsedIsRefusedByName(t *testing.T) {
 	}
 }
 
+func TestTR6_ALinkThatCommandsCanChangeLeadsASandboxNowhere(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, own, shared, secret := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "shared"), filepath.Join(dir, "secret")
+	for _, path := range []string{work, own, shared, secret} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name, link string
+		def        environment.Definition
+	}{
+		{"to read, in the work folder", filepath.Join(work, "link"), environment.Definition{Read: []string{filepath.Join(work, "link")}}},
+		{"to write, in the home of the agent", filepath.Join(own, "link"), environment.Definition{Write: []string{filepath.Join(own, "link")}}},
+		{"to read, in a folder to write", filepath.Join(shared, "link"), environment.Definition{Read: []string{filepath.Join(shared, "link")}, Write: []string{shared}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.Symlink(secret, tt.link); err != nil {
+				t.Fatal(err)
+			}
+			d := New(Options{Temporary: filepath.Join(dir, "tmp")})
+			env, err := d.Make(t.Context(), environment.Use{ID: "e1", Session: "s", Agent: "a", Definition: tt.def, Workdir: work, Home: own})
+			if err == nil || !strings.Contains(err.Error(), "commands can change the symbolic link "+tt.link) {
+				t.Errorf("the environment is %v, %v", env, err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "tmp", "*")); err != nil || len(left) > 0 {
+				t.Errorf("what was refused left %q, %v", left, err)
+			}
+		})
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "ours")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mounts(view{read: []string{filepath.Join(dir, "ours")}, own: []string{work, own}}); err != nil {
+		t.Errorf("a link that no command can change: %v", err)
+	}
+}
+
 func TestTR6_TermReachesTheCommandAndNotItsWrapper(t *testing.T) {
 	b := newBench(t, nil)
 	script := `trap 'echo got TERM > term; exit 5' TERM; echo ready; while :; do sleep 0.05; done`
