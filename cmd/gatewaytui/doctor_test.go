@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/doctor"
+	"gatewaytui/core/environment/landlock"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
@@ -79,6 +80,7 @@ func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
 		got.never(t, check)
 	}
 	got.has(t, "stop", doctor.OK, "1m28s", "1m30s")
+	got.has(t, "sandbox", doctor.OK, landlock.Describe(landlock.ABI(), landlock.Filters()))
 	for _, check := range []string{"config", "tools", "home", "gateway", "store", "adapters", "people", "security", "containment", "unit", "stop", "clock"} {
 		if !slices.ContainsFunc(got.Checks, func(r doctor.Result) bool { return r.Check == check }) {
 			t.Errorf("%s says nothing", check)

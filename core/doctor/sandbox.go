@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/environment/sandbox"
 )
 
-// checkSandbox tries a sandbox with the flags that commands get, if an agent has one.
+// checkSandbox tries a sandbox with the flags that commands get, if an agent has one, and says what this kernel's landlock keeps.
 func (c *checkup) checkSandbox(ctx context.Context) {
 	if !c.valid || c.runnerErr != nil { // checkContainment says so
 		return
@@ -25,6 +25,8 @@ func (c *checkup) checkSandbox(ctx context.Context) {
 	if !auto && named == "" {
 		return
 	}
+	keeps := landlock.Describe(landlock.ABI(), landlock.Filters())
+	c.ok("what fences commands where no sandbox works: %s", keeps)
 	dir, err := os.MkdirTemp("", "gatewaytui-doctor-")
 	if err != nil {
 		c.fail("free some space, or set TMPDIR", "make a folder to try a sandbox in: %v", err)
@@ -38,7 +40,7 @@ func (c *checkup) checkSandbox(ctx context.Context) {
 	case named != "" && !auto:
 		c.warn("do what the reason says; until then commands in "+named+" are refused, or fenced by landlock with its fallback", "no sandbox works here: %v", err)
 	case landlock.ABI() > 0:
-		c.warn("do what the reason says, or choose agent.environment", "no sandbox works here, so files and TCP of commands are fenced by landlock (%s): %v", landlock.Describe(landlock.ABI(), landlock.Filters()), err)
+		c.warn("do what the reason says, or choose agent.environment", "no sandbox works here, so files and TCP of commands are fenced by landlock (%s): %v", keeps, err)
 	default:
 		c.warn("do what the reason says, or choose agent.environment", "no sandbox works here, and this kernel has no landlock, so commands run on the machine itself: %v", err)
 	}

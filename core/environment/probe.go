@@ -5,55 +5,25 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"gatewaytui/core/bound"
 )
 
-// probe is what is known of one driver. detail, err and took are written before done is closed.
+// probe is what is known of one driver. err is written before done is closed.
 type probe struct {
 	driver Driver
 	begin  sync.Once
 	done   chan struct{}
-	detail string
 	err    error
-	took   time.Duration
 }
 
 // run asks the driver. A driver that hangs or panics has failed.
 func (p *probe) run(ctx context.Context) {
 	defer close(p.done)
-	began := time.Now()
-	detail, abandoned, err := bound.Call(ctx, probeMost, p.driver.Probe, nil)
-	p.detail, p.err, p.took = detail, err, time.Since(began)
-	if abandoned {
+	_, abandoned, err := bound.Call(ctx, probeMost, p.driver.Probe, nil)
+	if p.err = err; abandoned {
 		p.err = fmt.Errorf("its probe did not end within %v", probeMost)
 	}
-}
-
-// Finding is the result of the probe of one kind, for doctor, the status and the log.
-type Finding struct {
-	Kind Kind
-	// Detail is what was found; Err is why the kind does not work here; nil: it works.
-	Detail string
-	Err    error
-	// Took is how long the probe took.
-	Took time.Duration
-}
-
-// Findings probes every kind and returns the results, in the order of the drivers. It fails when ctx ends.
-func (s *Set) Findings(ctx context.Context) ([]Finding, error) {
-	for _, p := range s.probes {
-		s.probe(p)
-	}
-	var all []Finding
-	for _, p := range s.probes {
-		if err := p.wait(ctx); err != nil {
-			return nil, err
-		}
-		all = append(all, Finding{p.driver.Kind(), p.detail, p.err, p.took})
-	}
-	return all, nil
 }
 
 // probe begins a probe, once.
