@@ -75,8 +75,8 @@ func expiresCell(o *Opts, r *ops.InboxItem) (string, Role) {
 
 // InboxFacts are what a person should know before an answer to a request: what would happen, where, and why it is asked.
 func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
-	what := map[ops.InboxKind]string{ops.InboxWrite: "write", ops.InboxHost: "host", ops.InboxTool: "tool"}[r.Kind]
-	facts := []Fact{{cmp.Or(what, "command"), r.Command}, {"asks", r.Text}, {"in", place(r)}}
+	what := map[ops.InboxKind]string{ops.InboxCommand: "command", ops.InboxWrite: "write", ops.InboxHost: "host", ops.InboxTool: "tool"}[r.Kind]
+	facts := []Fact{{cmp.Or(what, "about"), r.Command}, {"asks", r.Text}, {"in", place(r)}}
 	facts = append(facts, Fact{"reasons", strings.Join(r.Reasons, "; ")}, Fact{"session", r.Session}, Fact{"who", after("may answer: ", r.Who)})
 	when := "asked " + coarseAgo(o.Now, r.AskedAt)
 	if left, _ := expiresCell(&o, r); left != "-" {

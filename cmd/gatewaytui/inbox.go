@@ -50,6 +50,9 @@ func scopeFlags(f *pflag.FlagSet, r *request) {
 
 // namedIDs lists what the verb can name by an id: requests of the inbox that wait, and rules.
 func namedIDs(ctx context.Context, g *control.Client, c *cobra.Command) (ids []cobra.Completion) {
+	if c.HasParent() && c.Parent().Name() == "people" {
+		return personIDs(ctx, g, c)
+	}
 	switch c.Name() {
 	case "approve", "deny", "answer":
 		for _, i := range rows(ctx, g.Inbox) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -40,8 +39,10 @@ func (p *People) greets(who Person, now time.Time) bool {
 	case UnknownPair:
 		recent := asked && ask.State != store.PairingTold && ask.Asked.After(now.Add(-CodeLasts)) && !ask.Asked.After(now.Add(skew))
 		return !recent && p.open(who.Platform, now) < maxOpen
+	case UnknownTell:
+		return !asked
 	}
-	return !asked
+	return false
 }
 
 // open is how many codes of a platform count. The caller holds mu.
@@ -119,14 +120,4 @@ func greeting(who Person, code string) string {
 		return fmt.Sprintf("You are not on this bot's allow list. Your user id is %s; its owner can add you: gatewaytui people add %s", who.ID, who)
 	}
 	return fmt.Sprintf("You are not on this bot's allow list. Your user id is %s. Send its owner this code, which counts for an hour: %s\nThe owner lets you in with: gatewaytui people approve %s", who.ID, code, code)
-}
-
-// Requests are the unknown users whose code counts, the oldest first.
-func (p *People) Requests() (asked []ops.Person) {
-	for _, v := range p.List() {
-		if v.State == ops.PersonAsked {
-			asked = append(asked, v)
-		}
-	}
-	return asked
 }

@@ -498,7 +498,7 @@ func TestTR5_TheNextLifeWithdrawsWhatASIGKILLLeft(t *testing.T) {
 		if again, _ := b.book.Take("telegram:dm:4711"); again != "" {
 			t.Errorf("it comes twice: %q", again)
 		}
-		b.book, killed = killed, b.book
+		b.book = killed
 		time.Sleep(time.Hour) // the old life's turn ends as well: nothing runs
 		if err := <-out; err == nil {
 			t.Error("what an earlier life asked runs")

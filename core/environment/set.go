@@ -342,18 +342,33 @@ func (s *Set) Rows() []ops.Environment { return append(s.Held(), s.Left()...) }
 
 // Held are all environments that sessions hold, oldest first. It does no I/O.
 func (s *Set) Held() []ops.Environment {
+	rows, made := s.heldRows()
+	for i, env := range made { // without the lock: drivers have their own
+		if env != nil {
+			rows[i].Detail = env.Detail()
+		}
+		rows[i].Detail = term.Clean(rows[i].Detail, detailWidth)
+	}
+	return rows
+}
+
+// heldRows are the rows of Held without the details of their environments, which come with them; nil: the row has its detail.
+func (s *Set) heldRows() ([]ops.Environment, []Environment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.AppendSeq(slices.Collect(maps.Values(s.held)), maps.Values(s.leaving))
 	slices.SortFunc(all, older)
-	rows := make([]ops.Environment, len(all))
+	rows, made := make([]ops.Environment, len(all)), make([]Environment, len(all))
 	for i, h := range all {
 		rows[i] = ops.Environment{
 			ID: h.use.ID, Kind: h.kind, Name: h.use.Definition.Name, Session: term.Clean(h.use.Session, sessionWidth), State: h.state, Since: ops.At(h.since),
-			Detail: term.Clean(h.detail(), detailWidth),
+			Detail: h.problem,
+		}
+		if h.problem == "" {
+			made[i] = h.working()
 		}
 	}
-	return rows
+	return rows, made
 }
 
 // Widths of what is shown, in cells.
@@ -362,16 +377,12 @@ const (
 	detailWidth  = 200
 )
 
-func (h *held) detail() string {
-	if h.problem != "" {
-		return h.problem
-	}
+// working is the environment once it is made; nil: it is not. The caller holds Set.mu.
+func (h *held) working() Environment {
 	select {
 	case <-h.made:
-		if h.env != nil {
-			return h.env.Detail()
-		}
+		return h.env
 	default:
+		return nil
 	}
-	return ""
 }

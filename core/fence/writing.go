@@ -134,8 +134,9 @@ func (s *scope) wrongEdit(files []field, edits bool) string {
 
 // inPlace reports whether an option of sed makes it write the files, and perhaps keep a copy of each.
 func inPlace(option string) bool {
-	suffix, is := strings.CutPrefix(option, "--in-place")
-	if suffix, is = strings.CutPrefix(suffix, "="); !is && option != "--in-place" {
+	suffix := strings.TrimPrefix(option, "--in-place")
+	suffix, given := strings.CutPrefix(suffix, "=")
+	if !given && option != "--in-place" {
 		letters, behind, has := strings.Cut(option, "i")
 		if !has || letters == "" || letters[0] != '-' || strings.Trim(letters[1:], "nrEsuz") != "" {
 			return false
