@@ -145,17 +145,21 @@ func planVerb(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
 		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
 		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
-		RunE: p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
-			plan, err := g.Plan(ctx)
-			if err != nil {
-				return err
-			}
-			p.show(plan, func() { p.lines().Plan(plan) })
-			return nil
-		}),
+		RunE: showing(p, (*remote.Gateway).Plan, lines.Printer.Plan),
 	})
 	p.tableFlag(c)
 	return c
+}
+
+// showing makes the body of a verb that asks the gateway one thing and shows it.
+func showing[T any](p *program, ask func(*remote.Gateway, context.Context) (T, error), show func(lines.Printer, T)) func(*cobra.Command, []string) error {
+	return p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
+		answer, err := ask(g, ctx)
+		if err == nil {
+			p.show(answer, func() { show(p.lines(), answer) })
+		}
+		return err
+	})
 }
 
 func historyVerb(p *program) *cobra.Command {

@@ -59,7 +59,7 @@ func TestTR3_TheVerdictIsCommandEnvironmentAndAgent(t *testing.T) {
 		{"and in a sandbox", ModeStrict, fence.Sandbox, tool.StepCommand, "ls -l", fence.Ask},
 		{"and never is never", ModeStrict, fence.Local, tool.StepCommand, "rm -rf /", fence.Never},
 		{"without approvals nothing is asked", ModeOff, fence.Local, tool.StepCommand, "rm -rf build", fence.Allowed},
-		{"and never is never", ModeOff, fence.Local, tool.StepCommand, "rm -rf /", fence.Never},
+		{"and no command is judged", ModeOff, fence.Local, tool.StepCommand, "rm -rf /", fence.Allowed},
 		{"and a write outside is refused", ModeOff, fence.Local, tool.StepWrite, "/etc/motd", fence.Never},
 		{"a write outside is asked", ModeFence, fence.Sandbox, tool.StepWrite, "/etc/motd", fence.Ask},
 		{"a stop of the gateway is asked", ModeOff, fence.Sandbox, tool.StepStop, "stop", fence.Ask},

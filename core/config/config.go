@@ -74,7 +74,7 @@ type Definition struct {
 
 	Env         []string `toml:"env" default:"" doc:"variables of the gateway's environment that its tools see as well, each by its whole name"`
 	Environment string   `toml:"environment" default:"auto" doc:"where its commands run: \"auto\" (a sandbox where one works, else files and TCP are fenced and what is not known as harmless is asked), \"local\" (this machine as it is) or a name of [environments]"`
-	Approvals   string   `toml:"approvals" default:"fence" doc:"which commands wait for a person: \"fence\" (in an environment none, in local all that are not known as harmless), \"strict\" (every one) or \"off\""`
+	Approvals   string   `toml:"approvals" default:"fence" doc:"which commands wait for a person: \"fence\" (in an environment none, in local all that are not known as harmless), \"strict\" (every one) or \"off\" (none: no command is judged, not even by approvals.never)"`
 	Budget      string   `toml:"budget" default:"default" doc:"the name of its budget in [budgets]"`
 
 	// Text is the system prompt as Load found it, in Prompt or in PromptFile; empty: the gateway's own.
