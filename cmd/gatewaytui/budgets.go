@@ -38,7 +38,7 @@ func budgetsVerb(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
 		Use: "budgets", Short: "show the budgets: what is spent and reserved of each limit, and when it renews",
 		Example: "  gatewaytui budgets\n  gatewaytui budgets raise default --by 5 --until 18:00",
-		RunE: showing(p, (*remote.Gateway).Budgets, lines.Printer.Budgets),
+		RunE:    showing(p, (*remote.Gateway).Budgets, lines.Printer.Budgets),
 	})
 	p.tableFlag(c)
 	spec, _ := ops.VerbRaise.Spec() // it is in the table

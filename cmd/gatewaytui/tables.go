@@ -145,7 +145,7 @@ func planVerb(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
 		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
 		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
-		RunE: showing(p, (*remote.Gateway).Plan, lines.Printer.Plan),
+		RunE:    showing(p, (*remote.Gateway).Plan, lines.Printer.Plan),
 	})
 	p.tableFlag(c)
 	return c
