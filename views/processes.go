@@ -183,10 +183,12 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"session", or(r.Session, "none")},
 		{"tree", treeText(r.TreeSize) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
 		{"age", ageText(r.AgeMS)},
-		{"runs in", or(r.Environment, "this machine, or not known")},
 		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},
+	}
+	if r.Environment != "" {
+		facts = append(facts, Fact{"runs in", r.Environment})
 	}
 	if r.Limit != "" {
 		facts = append(facts, Fact{"limit", r.Limit})

@@ -51,7 +51,8 @@ type Rules struct {
 	API ops.Role
 	// Owners are access.owners.
 	Owners []Person
-	// Platforms are those whose people are named one by one. A person of another platform has no role.
+	// Platforms are those whose people are named one by one. A person of another platform is a member: it is
+	// not connected in this life, and what came from it was admitted by an earlier one.
 	Platforms map[string]Platform
 }
 
@@ -85,8 +86,8 @@ func (r Rules) role(p Person) ops.Role {
 			return ops.RoleOwner
 		}
 	}
-	platform := r.Platforms[p.Platform]
-	if platform.All {
+	platform, connected := r.Platforms[p.Platform]
+	if platform.All || !connected {
 		return ops.RoleMember
 	}
 	for _, id := range platform.Members {

@@ -23,7 +23,7 @@ func TestTR1_TheConfigAlwaysCountsAndARemovalWins(t *testing.T) {
 	g.want(telegram("3"), "")
 	g.want(Person{"discord", "2"}, "") // the same number is another person there
 	g.want(Person{"open", "x"}, ops.RoleMember)
-	g.want(Person{"nowhere", "1"}, "")
+	g.want(Person{"nowhere", "1"}, ops.RoleMember)
 
 	must(g.Add(ctx, "telegram:3", ops.RoleGuest, "uid 0"))
 	g.want(telegram("3"), ops.RoleGuest)

@@ -53,6 +53,8 @@ func talk(t *testing.T) *talker {
 		}
 	}
 	k.config = quick + fmt.Sprintf(`
+[access]
+owners = ["telegram:7"]
 [model]
 script = %q
 [adapters.telegram]

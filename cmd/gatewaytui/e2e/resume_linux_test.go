@@ -173,13 +173,14 @@ func TestD17_WhatWasLeftAndWhatComesAreOneTurnAtATime(t *testing.T) {
 	g.signal(syscall.SIGKILL)
 	g.exit()
 	const each = 5
+	const owned = quick + "[access]\nowners = [\"harbour:maria\"]\n"
 	var left []string
 	for i := range each {
 		left = append(left, fmt.Sprintf("sh: echo left-%d >>order; sleep 0.1", i))
 	}
 	leave(t, home, left...)
 
-	next := spawn(t, home, quick)
+	next := spawn(t, home, owned)
 	for i := range each {
 		send := exec.Command("bash", "-c", `until "$@" >/dev/null 2>&1; do sleep 0.01; done`, "bash", // the socket may not be there yet
 			binary, "send", "--no-wait", "--home", home, "--session", chatted, fmt.Sprintf("sh: echo came-%d >>order; sleep 0.1", i))

@@ -116,8 +116,9 @@ func withTrial(t *testing.T, groups ...int64) trial {
 			t.Fatal(err)
 		}
 	}
-	var allow []string
+	var allow, owners []string
 	for n := range 100 {
+		owners = append(owners, fmt.Sprintf("%q", fmt.Sprint("telegram:", 100+n)), fmt.Sprintf("%q", fmt.Sprint("telegram:", 800+n)))
 		allow = append(allow, fmt.Sprint(100+n), fmt.Sprint(800+n))
 	}
 	reader := serve(t, endpoint(t, func(w http.ResponseWriter, r *http.Request, last string) {
@@ -131,6 +132,8 @@ func withTrial(t *testing.T, groups ...int64) trial {
 		completed(w, "I read: "+last, "stop")
 	}))
 	config := quick + fmt.Sprintf(`
+[access]
+owners = [%s]
 [models.default]
 provider = "scripted"
 script = %q
@@ -154,7 +157,7 @@ token_file = %q
 base_url = %q
 allow = [%s]
 groups = %s
-`, script, reader.URL+"/v1", token, bot.URL, strings.Join(allow, ", "), strings.ReplaceAll(fmt.Sprint(groups), " ", ", "))
+`, strings.Join(owners, ", "), script, reader.URL+"/v1", token, bot.URL, strings.Join(allow, ", "), strings.ReplaceAll(fmt.Sprint(groups), " ", ", "))
 	return trial{t, bot, start(t, newHome(t), config)}
 }
 
