@@ -340,6 +340,17 @@ func older(a, b *held) int {
 // Rows are the environments that exist or may exist: those of Held, and then those of Left. It does no I/O.
 func (s *Set) Rows() []ops.Environment { return append(s.Held(), s.Left()...) }
 
+// Names are the names of the environments that sessions have, by session. It does no I/O.
+func (s *Set) Names() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make(map[string]string, len(s.held))
+	for _, h := range s.held {
+		names[h.use.Session] = h.use.Definition.Name
+	}
+	return names
+}
+
 // Held are all environments that sessions hold, oldest first. It does no I/O.
 func (s *Set) Held() []ops.Environment {
 	rows, made := s.heldRows()

@@ -15,10 +15,10 @@ import (
 // sessionRows joins the table's rows of a selection with what the cache and the registry know of each.
 func (op *Operator) sessionRows(sel session.Selection) (rows []ops.Session, next session.Cursor, scanned int) {
 	rows, next, scanned = op.o.Table.Page(sel)
-	count := op.o.Processes.CountSessions()
+	count, names := op.o.Processes.CountSessions(), op.o.Environments.Names()
 	for i := range rows {
 		_, cached := op.o.Cache.Peek(rows[i].Key)
-		rows[i].Processes, rows[i].Cached = count[rows[i].Key], cached
+		rows[i].Processes, rows[i].Cached, rows[i].Environment = count[rows[i].Key], cached, names[rows[i].Key]
 	}
 	return rows, next, scanned
 }
@@ -60,7 +60,7 @@ func (op *Operator) oneSession(key string) ops.Page[ops.Session] {
 		return ops.Page[ops.Session]{Items: []ops.Session{}}
 	}
 	_, row.Cached = op.o.Cache.Peek(key)
-	row.Processes = op.o.Processes.CountSession(key)
+	row.Processes, row.Environment = op.o.Processes.CountSession(key), op.o.Environments.Names()[key]
 	return ops.Page[ops.Session]{Items: []ops.Session{row}}
 }
 

@@ -76,6 +76,8 @@ type Host interface {
 type Environments interface {
 	// Rows are all that are held, oldest first, and then those that no session holds and that may still exist. It does no I/O.
 	Rows() []ops.Environment
+	// Names are the names of those that sessions have, by session.
+	Names() map[string]string
 }
 
 // Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox and Rules is needed.

@@ -73,6 +73,8 @@ type Session struct {
 	Model     string `json:"model"`
 	Processes int    `json:"processes"`
 	Cached    bool   `json:"cached"`
+	// Environment is the name of the environment that its commands run in; empty: none has run yet, or it was closed.
+	Environment string `json:"environment"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/docker"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
@@ -49,6 +50,10 @@ func TestTR6_ASessionHasAContainerUntilItEnds(t *testing.T) {
 	rows := g.environments()
 	if len(all) != 2 || len(rows) != 2 || rows[0].Kind != "container" || rows[0].Session != "api:user:ann" || !strings.Contains(rows[0].Detail, all[0]) {
 		t.Errorf("the containers are %q, the rows %+v", all, rows)
+	}
+	var sessions ops.Page[ops.Session]
+	if g.socket(http.MethodGet, "/v1/sessions", nil, &sessions); len(sessions.Items) != 2 || sessions.Items[0].Environment != rows[0].Name || rows[0].Name == "" {
+		t.Errorf("the sessions are %+v, want each with the environment %q", sessions.Items, rows[0].Name)
 	}
 	if out, code := g.verb("reset", "api:user:ann", "--yes"); code != 0 {
 		t.Fatalf("the reset: %d %s", code, out)
