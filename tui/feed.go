@@ -62,6 +62,7 @@ type feed struct {
 	stop   context.CancelFunc
 	since  time.Time // events are counted in n since then
 	n      int
+	rate   float64 // events a second in the window before since
 }
 
 type batch struct {
@@ -143,6 +144,13 @@ func (f *feed) show(on bool) {
 	}
 }
 
+// busy reports whether there are more events than a console follows without need.
+func (f *feed) busy() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.few || f.rate > busyRate
+}
+
 // turn ends the stream, so that it is followed with other kinds. The caller holds mu.
 func (f *feed) turn(few bool) {
 	f.few, f.turned = few, true
@@ -181,6 +189,7 @@ func (f *feed) count(ev ops.Event) {
 			f.turn(false)
 			return
 		}
+		f.rate = float64(f.n) / passed.Seconds()
 		f.since, f.n = now, 0
 	}
 }

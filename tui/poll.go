@@ -18,8 +18,9 @@ const (
 	staleAfter = 3 * time.Second
 	// calm and hurried are the times between two ticks: ages, liveness, and in a stop its progress.
 	calm, hurried, thinLine = time.Second, 250 * time.Millisecond, 500 * time.Millisecond
-	// fullGap is the least time between two snapshots; fullShare bounds what they cost of the time.
-	fullGap, fullShare = 250 * time.Millisecond, 5
+	// fullGap is the least time between two snapshots, busyGap that of a gateway whose events are too many to follow; fullShare
+	// bounds what they cost of the time.
+	fullGap, busyGap, fullShare = 100 * time.Millisecond, 250 * time.Millisecond, 5
 	// stopGap replaces fullGap while the gateway stops: the stop has priority, and events bring the report.
 	stopGap = time.Second
 	// planGap is how long a plan is taken to hold.
@@ -203,9 +204,9 @@ func differs(a, b ops.Status) bool {
 	return a.Life != b.Life || a.State != b.State || a.Counts != b.Counts || len(a.Warnings) != len(b.Warnings)
 }
 
-// maybeFetch looks now if that is due: never two looks at once, a snapshot only if something changed, at most four times a
-// second and for a fifth of the time. A change after a calm quarter of a second is shown at once; under load what is shown
-// is at most 0.3 s old and a look.
+// maybeFetch looks now if that is due: never two looks at once, a snapshot only if something changed, at most ten times a
+// second, under load four times, and for a fifth of the time. A change after a calm tenth of a second is shown at once; under load
+// what is shown is at most 0.3 s old and a look.
 func (m *model) maybeFetch(ticked bool) tea.Cmd {
 	now := time.Now()
 	if m.looking || m.link.State == views.LinkGone && now.Before(m.link.NextTry) {
@@ -219,6 +220,9 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 	}
 	if w.full && !m.wanted {
 		gap := max(fullGap, fullShare*m.fullTook)
+		if m.feed.busy() {
+			gap = max(gap, busyGap)
+		}
 		if m.stopping() != nil {
 			gap = max(gap, stopGap)
 		}
