@@ -47,6 +47,7 @@ type model struct {
 	weighed    time.Time // when the processes were looked at
 	sampled    time.Time
 	seenAt     time.Time
+	inboxGrew  time.Time // when a request came
 
 	// What the person looks at.
 	w, h        int

@@ -299,6 +299,9 @@ func (m *model) onFetched(l fetched) tea.Cmd {
 	if !m.link.Paused {
 		m.now, m.link.At = l.at, l.at
 	}
+	if m.status.Life == l.status.Life && l.status.Counts.Inbox > m.status.Counts.Inbox {
+		m.inboxGrew = l.at
+	}
 	m.status = l.status
 	if l.plan != nil {
 		m.plan, m.planAt = *l.plan, l.at

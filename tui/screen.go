@@ -48,7 +48,7 @@ func (m *model) screen() views.Screen {
 		View: m.view, Link: m.link, Snap: m.shown, Table: l.TableState,
 		Detail: m.detail, DetailTab: m.detailTab, Events: m.shownEvents, Follow: m.follow,
 		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Spark: m.spark,
-		Message: m.message, Failed: m.bad, Hints: m.hints(), Guide: m.guide(),
+		Message: m.message, Failed: m.bad, Hints: m.hints(), Guide: m.guide(), InboxGrew: m.now.Sub(m.inboxGrew) < calm,
 	}
 	if m.view == views.Shutdown {
 		m.showHistory(&s)

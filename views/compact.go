@@ -77,7 +77,9 @@ func (d *stopDraw) shortKillNotice() string {
 // oneLine is a running stop in one line; what has no room is left out.
 func (d *stopDraw) oneLine(w int) string {
 	l := d.s.line(w)
-	d.s.demoBadge(l)
+	if d.s.Snap.Demo != nil {
+		l.add(2, Slow, demoWord)
+	}
 	if d.s.Link.State == LinkGone {
 		return l.add(0, Danger, "GONE "+d.s.seen()).add(1, Plain, "in stop").String()
 	}

@@ -8,8 +8,8 @@ import (
 
 // Draw draws s: exactly H lines of exactly W cells each, with any content. A size below 1 counts as 1.
 //
-// From top to bottom there are the header (two lines; in the shutdown view the lines that shutdownHeader draws, if it
-// draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
+// From top to bottom there are the header (the line of state, and a second one if something is out of the ordinary; in the
+// shutdown view the lines that shutdownHeader draws, if it draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
 // than 120x30 the details move below the list; at less than 80x24 the header keeps one line, and with the height go
 // first the tabs (below 10 lines), then the status line (below 8), whose prompt or message then takes the keys' place;
 // at less than 40x6 there is one line.
@@ -47,7 +47,7 @@ func (s *Screen) parts() parts {
 		if own {
 			p.head = p.head[:1]
 		} else {
-			p.head = []string{s.oneLine()}
+			p.head = []string{s.stateLine(s.W)}
 		}
 		if asks && s.H > 1 {
 			p.foot = []string{text}

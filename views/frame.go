@@ -156,6 +156,8 @@ type Screen struct {
 	Hints   []Hint
 	// Guide is what a newcomer can try next in a demo; empty draws no line for it.
 	Guide string
+	// InboxGrew lights the inbox's count: a request has come within the last second.
+	InboxGrew bool
 	// Over is drawn over the view: a dialog, the palette's list or the help page. Nil: nothing.
 	Over Overlay
 }

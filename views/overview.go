@@ -13,7 +13,7 @@ import (
 
 // overviewBody is view 1: whether new work is taken, what needs attention, the adapters, and how busy it has been.
 func overviewBody(s Screen, w, h int) []string {
-	lines := append(overviewBanner(&s, w), demoBanner(&s, w)...)
+	lines := demoBanner(&s, w)
 	lines = lines[:min(len(lines), max(h-1, 0))]
 	room := h - len(lines)
 	if s.Link.State == LinkLoading && s.Snap.At.IsZero() {
@@ -63,27 +63,6 @@ func overviewBody(s Screen, w, h int) []string {
 		lines = append(lines, talkLines(&s, w, h-len(lines)-len(sparks))...)
 	}
 	return fit(append(lines, sparks...), w, h)
-}
-
-// overviewBanner says what is out of the ordinary with the gateway as a whole.
-func overviewBanner(s *Screen, w int) []string {
-	var lines []string
-	c := s.Snap.Counts
-	switch {
-	case s.Snap.Drain != nil:
-		d := s.Snap.Drain
-		text := "DRAINING"
-		if age, ok := ago(s.Now, d.Since); ok {
-			text += " for " + clock(age)
-		}
-		text += by(shown(d.By)) + colon(shown(d.Reason)) + ". New turns are refused, " + count(c.RunningTurns, "running turn") + " may finish; U resumes."
-		for _, line := range wrap(text, w-2) {
-			lines = append(lines, s.paint(Slow, " "+line))
-		}
-	case s.Snap.State == ops.StateStarting:
-		lines = append(lines, s.paint(Busy, s.cut(fmt.Sprintf(" STARTING: %s of %s connected", number(c.AdaptersConnected), count(c.Adapters, "adapter")), w)))
-	}
-	return lines
 }
 
 // windowOf is how many of n rows are drawn in h lines under a title, and the first of them: the selected one, at, is in

@@ -21,6 +21,7 @@ func fiveRows() ops.Snapshot {
 			Counts: ops.Counts{
 				Sessions: 5, RunningTurns: 2, CachedAgents: 5, Processes: 5, AdaptersConnected: 2, Adapters: 5, Inbox: 2,
 			},
+			Budgets:  []ops.BudgetToday{{Name: "default", Currency: "USD", Spent: 3.2, Limit: 10}},
 			Warnings: []ops.Warning{{Code: "needs_credentials", Message: "slack: SLACK_TOKEN is empty: set it and reconnect"}},
 		},
 		Seq: 41, At: before(400 * time.Millisecond),

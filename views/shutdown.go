@@ -83,25 +83,19 @@ func cause(reason, who string) string {
 	return "cause: " + or(reason, unknown) + by(who)
 }
 
-// identity says which gateway stops, for how long already, and why.
+// identity is the line of state, with why the gateway stops.
 func (d *stopDraw) identity(w int) string {
-	s := d.s
-	l := s.head(w).add(2, Bad, "STOPPING "+clock(d.now))
-	if s.Link.State == LinkStale {
-		l.add(2, Danger, "STALE "+s.seen())
-	}
-	l.add(2, Plain, "pid "+number(s.Snap.PID))
-	l.add(3, Plain, cause(shown(d.Reason), shown(d.By)))
+	more := []piece{same(Plain, 2, cause(shown(d.Reason), shown(d.By)))}
 	switch began := d.Began(); {
 	case began != d.Mode:
-		l.add(3, Slow, shown(string(d.Mode)+" (began "+string(began)+")"))
+		more = append(more, same(Slow, 3, shown(string(d.Mode)+" (began "+string(began)+")")))
 	case d.Mode != ops.ModeGraceful && d.Mode != "":
-		l.add(3, Slow, shown(string(d.Mode)))
+		more = append(more, same(Slow, 3, shown(string(d.Mode))))
 	}
 	if d.Restart {
-		l.add(3, Plain, "then restart")
+		more = append(more, same(Plain, 2, "then restart"))
 	}
-	return l.end(Muted, s.role())
+	return d.s.stateLine(w, more...)
 }
 
 func (d *stopDraw) supervisor() string {
@@ -199,17 +193,12 @@ func (d *stopDraw) nextSteps() []string {
 // gone is what is known of a stop whose gateway is not there any more and wrote no end.
 func (d *stopDraw) gone(w int) []string {
 	s := d.s
-	l := s.head(w).add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
-	if !s.Link.At.IsZero() {
-		l.add(1, Plain, "seen "+timeOfDay(s.Now, ops.At(s.Link.At)))
-	}
-	l.add(3, Plain, "pid "+number(s.Snap.PID))
 	why := "exit: not seen"
 	if s.Link.Err != "" {
 		why += " (" + d.cut(shown(s.Link.Err), 60) + ")"
 	}
 	return []string{
-		l.end(Muted, s.role()),
+		s.stateLine(w),
 		d.cut(why+". Waiting for a new gateway"+s.search()+".", w),
 		d.cut(d.lastWord(), w),
 	}
@@ -222,9 +211,8 @@ func (d *stopDraw) ended(w int) []string {
 	if d.Outcome != ops.ShutdownClean {
 		role = Bad
 	}
-	l := s.head(w).add(2, role, "ENDED "+or(term40(d.Outcome), unknown)).add(2, Plain, fmt.Sprintf("exit code %d", d.ExitCode)).add(2, Plain, "after "+clock(d.now))
-	l.add(3, Plain, "pid "+number(s.Snap.PID))
-	return []string{l.end(Muted, s.role()), d.cut("Waiting for a new gateway"+s.search()+".", w)}
+	line := s.stateEnded(w, same(role, 0, "ENDED "+or(term40(d.Outcome), unknown)), same(Plain, 1, fmt.Sprintf("exit code %d", d.ExitCode)), same(Plain, 2, "after "+clock(d.now)))
+	return []string{line, d.cut("Waiting for a new gateway"+s.search()+".", w)}
 }
 
 func (d *stopDraw) lastWord() string {

@@ -23,6 +23,8 @@ const (
 	Slow
 	Bad
 	Danger
+	// Alarm is Slow for a moment: what has just come to need a person.
+	Alarm
 	roles
 )
 
@@ -101,6 +103,7 @@ var palettes = map[string][roles]look{
 		Slow:     {fg: color("#ffd75f", "221", "11")},
 		Bad:      {fg: color("#ffaf5f", "215", "13"), bold: true},
 		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#af005f", "125", "5"), bold: true},
+		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffd75f", "221", "11"), bold: true},
 	},
 	"light": {
 		Muted:    {fg: color("#6c6c6c", "242", "8")},
@@ -112,6 +115,7 @@ var palettes = map[string][roles]look{
 		Slow:     {fg: color("#875f00", "94", "3")},
 		Bad:      {fg: color("#870000", "88", "1"), bold: true},
 		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#870050", "89", "5"), bold: true},
+		Alarm:    {fg: color("#ffffff", "231", "15"), bg: color("#875f00", "94", "3"), bold: true},
 	},
 	"high-contrast": {
 		Accent:   {fg: color("#00ffff", "51", "14"), bold: true},
@@ -122,6 +126,7 @@ var palettes = map[string][roles]look{
 		Slow:     {fg: color("#ffff00", "226", "11")},
 		Bad:      {fg: color("#ffff00", "226", "11"), bold: true, underline: true},
 		Danger:   {fg: color("#000000", "16", "0"), bg: color("#ffff00", "226", "11"), bold: true},
+		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffff00", "226", "11"), bold: true},
 	},
 	"mono": {
 		Muted:    {faint: true},
@@ -132,5 +137,6 @@ var palettes = map[string][roles]look{
 		Slow:     {underline: true},
 		Bad:      {bold: true, underline: true},
 		Danger:   {bold: true, invert: true},
+		Alarm:    {bold: true, invert: true},
 	},
 }

@@ -163,6 +163,21 @@ func short(n int64) string {
 	return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + "G"
 }
 
+// money is an amount with two decimals: "$3.20", "3.20 EUR".
+func money(n float64, currency string) string {
+	if !(n >= 0 && n <= 1e12) { // NaN is neither
+		return unknown
+	}
+	text := strconv.FormatFloat(n, 'f', 2, 64)
+	switch currency = term40(currency); currency {
+	case "":
+		return text
+	case "USD":
+		return "$" + text
+	}
+	return text + " " + currency
+}
+
 func number(n int) string {
 	if n < 0 {
 		return unknown
