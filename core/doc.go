@@ -19,6 +19,7 @@
 //	recovery      what earlier lives left; the record of this one; retention, read-only mode
 //	health        whether messages are taken, warnings, low resources, the wall clock
 //	metrics       counters and gauges for the metrics endpoint
+//	rates         what the gateway did in the last 24 hours, step by step
 //	events        the newest events, for any number of readers
 //	background    background tasks as one tracked group
 //	reap          the process trees of a stop, ended in one kill

@@ -218,6 +218,10 @@ func (g *gateway) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{}, nil
 }
 
+func (g *gateway) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {
+	return ops.Rates{At: ops.At(time.Now()), SpanMS: span.Milliseconds()}, nil
+}
+
 func (g *gateway) People(context.Context, ops.Query) (ops.Page[ops.Person], error) {
 	return ops.Page[ops.Person]{}, nil
 }

@@ -190,6 +190,8 @@ func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{Items: []ops.Budget{budgetRow}}, nil
 }
 
+func (f *fake) Rates(context.Context, time.Duration) (ops.Rates, error) { return ops.Rates{}, nil }
+
 func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {
 	return page(f, q, personRow)
 }

@@ -94,6 +94,8 @@ type Call struct {
 	// Took is the time to the complete answer or the failure, retries included.
 	Took  time.Duration
 	Usage model.Usage
+	// FirstByte is the time to the first part of the answer, thoughts and arguments included; 0: none arrived.
+	FirstByte time.Duration
 	// Err is why the call failed; nil: it succeeded. Interrupted means that its turn was ended meanwhile.
 	Err         error
 	Interrupted bool

@@ -17,8 +17,11 @@ import (
 func (r *run) complete() (model.Message, error) {
 	r.res.Iterations++
 	var streamed strings.Builder
-	var moved time.Time
+	var moved, first time.Time
 	delta := func(text string) {
+		if first.IsZero() {
+			first = time.Now()
+		}
 		if r.ctx.Err() != nil {
 			return
 		}
@@ -47,7 +50,7 @@ func (r *run) complete() (model.Message, error) {
 	began := time.Now()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
-	r.called(made{by: r.a.cfg.Models, name: r.a.client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: streamed.Len() > 0})
+	r.called(made{by: r.a.cfg.Models, name: r.a.client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: streamed.Len() > 0, first: first})
 	if err == nil {
 		if sent >= learnFrom {
 			r.a.gauge.Learn(sent, resp.Usage.In)
@@ -75,6 +78,7 @@ type made struct {
 	resp  model.Response
 	err   error
 	began time.Time
+	first time.Time // when the first part of the answer arrived; zero: none did
 	// sent is the estimate for the request, in tokens. streamed means that a part of the answer arrived.
 	sent     int
 	streamed bool
@@ -83,7 +87,14 @@ type made struct {
 // called counts a model call that ended.
 func (r *run) called(m made) {
 	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: cmp.Or(m.resp.Model, m.name), Failed: m.resp.Failed, Took: time.Since(m.began), Usage: m.resp.Usage, Err: m.err, Interrupted: r.ctx.Err() != nil})
+		call := Call{Model: cmp.Or(m.resp.Model, m.name), Failed: m.resp.Failed, Took: time.Since(m.began), Usage: m.resp.Usage, Err: m.err, Interrupted: r.ctx.Err() != nil}
+		switch {
+		case !m.first.IsZero():
+			call.FirstByte = m.first.Sub(m.began)
+		case m.err == nil: // it came in one piece
+			call.FirstByte = call.Took
+		}
+		r.a.cfg.Called(call)
 	}
 	r.res.Usage.Add(r.settle(m).Count())
 }

@@ -79,14 +79,18 @@ func (r *run) summarise(past window.Past, plan window.Plan, keep string) (string
 	defer cancel()
 	moved := time.Now()
 	began := moved
+	var first time.Time
 	resp, err := client.Complete(ctx, req, func(string) {
+		if first.IsZero() {
+			first = time.Now()
+		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
 			r.progress(ops.DoingCompact)
 		}
 	})
 	release()
-	r.called(made{by: by, name: client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: moved != began})
+	r.called(made{by: by, name: client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: moved != began, first: first})
 	if err != nil {
 		return "", err
 	}

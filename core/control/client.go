@@ -149,6 +149,15 @@ func (c *Client) Budgets(ctx context.Context) (ops.Page[ops.Budget], error) {
 	return get[ops.Page[ops.Budget]](ctx, c, "/v1/budgets", nil)
 }
 
+// Rates implements ops.Console.
+func (c *Client) Rates(ctx context.Context, span time.Duration) (ops.Rates, error) {
+	given := ""
+	if span > 0 {
+		given = span.String()
+	}
+	return get[ops.Rates](ctx, c, "/v1/rates", values(map[string]string{"span": given}))
+}
+
 func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
 	return get[ops.Plan](ctx, c, "/v1/plan", nil)
 }

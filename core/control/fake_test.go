@@ -143,6 +143,15 @@ func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error)
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
 }
 
+func (f *fake) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {
+	cost := 0.01
+	return ops.Rates{
+		At: testTime, SpanMS: span.Milliseconds(), StepMS: 360_000, TurnP50MS: 2100, TurnP95MS: 9000, FirstTokenP50MS: 800, FirstTokenP95MS: 3400,
+		Steps:  []ops.RateStep{{Turns: 2, TokensIn: 1200, TokensOut: 80, Cost: 0.01, FirstTokenMS: 800, Running: 1, Queued: 2, RSSBytes: 34 << 20, ToolsBytes: 1 << 20, Processes: 3}},
+		Lately: []ops.TurnEnded{{Session: "api:user:alice", Turn: "t1", Agent: "default", EndedAt: testTime, ElapsedMS: 2100, State: "done", Tokens: 1280, Cost: &cost}, {Session: "api:user:bob", Turn: "t0", State: "interrupted", EndedAt: testTime}},
+	}, nil
+}
+
 func (f *fake) Plan(context.Context) (ops.Plan, error) {
 	return ops.Plan{Phases: []ops.PlanPhase{{Name: "mark", BudgetMS: 500, Critical: true, Bound: "fixed"}}, WorstCaseMS: 88_000, DrainMS: 60_000, SupervisorBudgetMS: 90_000, Fits: true}, nil
 }

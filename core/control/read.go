@@ -59,6 +59,20 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request, target string) {
 	}, func(p *ops.Page[ops.Usage]) { p.Items = filled(p.Items) }, "by", "since")(w, r, target)
 }
 
+// rates answers with what the gateway did in the last span, a duration such as 30m.
+func (s *Server) rates(w http.ResponseWriter, r *http.Request, target string) {
+	one(s, func(ctx context.Context) (ops.Rates, error) {
+		var span time.Duration
+		if text := r.URL.Query().Get("span"); text != "" {
+			var err error
+			if span, err = time.ParseDuration(text); err != nil || span <= 0 {
+				return ops.Rates{}, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("span is %.64q", text), Hint: "give a duration such as 5m, 30m, 6h or 24h"}
+			}
+		}
+		return s.opt.Console.Rates(ctx, span)
+	}, func(v *ops.Rates) { v.Steps, v.Lately = filled(v.Steps), filled(v.Lately) }, "span")(w, r, target)
+}
+
 // fillBudgets makes the lists of budgets fit for scripts.
 func fillBudgets(p *ops.Page[ops.Budget]) {
 	p.Items = filled(p.Items)

@@ -45,6 +45,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/inbox", list(s, s.inbox), false},
 		{"GET", "/v1/usage", s.usage, false},
 		{"GET", "/v1/budgets", one(s, console.Budgets, fillBudgets), false},
+		{"GET", "/v1/rates", s.rates, false},
 		{"GET", "/v1/approvals/rules", list(s, console.Rules), false},
 		{"GET", "/v1/people", list(s, console.People), false},
 		{"GET", "/v1/plan", one(s, console.Plan, func(p *ops.Plan) { p.Phases = filled(p.Phases) }), false},

@@ -62,6 +62,7 @@ func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
 		"rules":        {"GET", "/v1/approvals/rules", 200},
 		"usage":        {"GET", "/v1/usage?by=day&since=2026-11-01", 200},
 		"budgets":      {"GET", "/v1/budgets", 200},
+		"rates":        {"GET", "/v1/rates?span=6h", 200},
 		"missing":      {"GET", "/v1/requests/none", 404},
 		"nowhere":      {"GET", "/v1/statsu", 404},
 		"method":       {"POST", "/v1/status", 405},

@@ -169,7 +169,7 @@ func (l *life) Emit(ops.EventType, string, string, ops.Payload)                 
 func (l *life) Received(string, error)                                                {}
 func (l *life) Sent(string, error)                                                    {}
 func (l *life) TurnStarted()                                                          {}
-func (l *life) TurnEnded(store.TurnState, float64)                                    {}
+func (l *life) TurnEnded(ops.TurnEnded)                                               {}
 func (l *life) CountSession(string) int                                               { return 0 }
 func (l *life) KillSession(context.Context, string, time.Duration) (r process.Report) { return r }
 func (l *life) KillTurn(context.Context, string, time.Duration) (r process.Report)    { return r }

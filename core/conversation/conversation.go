@@ -84,10 +84,10 @@ type Tasks interface {
 	Progress(ctx context.Context, text string)
 }
 
-// Meter counts turns. It never waits. *metrics.Metrics is one.
+// Meter counts turns. It never waits.
 type Meter interface {
 	TurnStarted()
-	TurnEnded(state store.TurnState, seconds float64)
+	TurnEnded(ended ops.TurnEnded)
 }
 
 // Workspace is the folder in which agents work. *workspace.Workspace is one.

@@ -174,7 +174,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	case !t.Message.Instant: // nothing is to be said
 		deliver = nil
 	}
-	c.turnEnded(t, store.TurnInterrupted, "", cause)
+	c.turnEnded(t, store.TurnInterrupted, session.End{}, cause)
 	if deliver == nil {
 		return
 	}

@@ -81,16 +81,16 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	if !owned {
 		return nil
 	}
-	c.turnEnded(t, r.state, r.result.Model, err)
+	c.turnEnded(t, r.state, r.end, err)
 	return next
 }
 
-// turnEnded says how a turn ended: in the log, as an event, in the metrics. name is the model that answered, empty for none.
-func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, name string, err error) {
+// turnEnded says how a turn ended: in the log, as an event, to the meter. left is what it left in its session.
+func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, left session.End, err error) {
 	took := time.Since(t.Started)
 	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
-	if name != "" {
-		args = append(args, "model", name)
+	if left.Model != "" {
+		args = append(args, "model", left.Model)
 	}
 	if err != nil {
 		if failed, ok := errors.AsType[*model.Error](err); ok { // its sender gets neither of these
@@ -101,7 +101,14 @@ func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, name s
 		c.o.Log.Info("turn ended", args...)
 	}
 	c.o.Events.Emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), ops.TurnEnd{ElapsedMS: ops.Millis(took), State: string(state), Turn: t.ID})
-	c.o.Meter.TurnEnded(state, took.Seconds())
+	ended := ops.TurnEnded{
+		Session: t.Session.Key, Turn: t.ID, Agent: c.definition(t).Name, EndedAt: ops.At(t.Started.Add(took)), ElapsedMS: ops.Millis(took), State: string(state), Tokens: left.TokensIn + left.TokensOut,
+	}
+	if left.Priced && left.Unpriced == 0 {
+		cost := left.Cost
+		ended.Cost = &cost
+	}
+	c.o.Meter.TurnEnded(ended)
 }
 
 // endOf returns the write that ends a turn now: the turn, the answer to its message and its session in one commit. end has

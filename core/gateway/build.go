@@ -19,6 +19,7 @@ import (
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/rates"
 	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
@@ -51,7 +52,7 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{g.approvals, g.budget, g.trust.people}, Rules: g.approvals, Metrics: g.metrics, Limits: o.Limits, Media: o.Media,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{g.approvals, g.budget, g.trust.people}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, AskStop: g.stopGate(), KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
@@ -69,6 +70,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	})
 	g.trust.people = g.newPeople()
 	g.metrics = g.newMetrics(slots)
+	g.rates = rates.New(time.Now())
 	g.table = session.NewTable(session.Options{
 		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
 		NewID: newID, Owner: session.Owner, Reached: reached.reached,
@@ -127,7 +129,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			Slots: slots, Processes: trees, Environments: reap.Environments{Trees: trees, Held: g.trust.environments},
 			Summariser: summariser(o),
 			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
-			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
+			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: meter{g}.called,
 		},
 		Roster: g.roster(),
 		Workspace: workspace.New(g.workdir(), func(name string, err error) {
@@ -139,7 +141,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reac
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Environments: reap.Environments{Trees: trees, Held: g.trust.environments}, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Environments: reap.Environments{Trees: trees, Held: g.trust.environments}, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {

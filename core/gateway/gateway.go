@@ -38,6 +38,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/phases"
 	"gatewaytui/core/process"
+	"gatewaytui/core/rates"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
@@ -62,6 +63,7 @@ type Gateway struct {
 	background *background.Group
 	events     *events.Hub
 	metrics    *metrics.Metrics
+	rates      *rates.Ring
 
 	health        *health.Health
 	recovery      *recovery.Recovery
@@ -127,6 +129,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	for _, watch := range []func(context.Context){g.watch, g.health.WatchConfig, g.health.WatchStore, g.recovery.Beat} {
 		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
+	g.watchers.Go(func() { g.rates.Run(g.watchers.ctx, g.levels) })
 	g.watchers.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until a stop is asked for
 	case <-ctx.Done():

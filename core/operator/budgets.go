@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,6 +30,11 @@ func (op *Operator) Budgets(ctx context.Context) (ops.Page[ops.Budget], error) {
 	}
 	rows, err := op.o.Budget.Budgets(ctx)
 	return ops.Page[ops.Budget]{Items: rows}, err
+}
+
+// Rates implements ops.Console. It reads memory alone.
+func (op *Operator) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {
+	return op.o.Rates.Show(time.Now(), cmp.Or(span, ops.RateSpan)), nil
 }
 
 // errStarting is the answer to what needs the store before it is open.

@@ -32,6 +32,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/people"
 	"gatewaytui/core/process"
+	"gatewaytui/core/rates"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
@@ -104,6 +105,7 @@ type Options struct {
 	Recovery      *recovery.Recovery
 	Search        *search.Index
 	Metrics       *metrics.Metrics
+	Rates         *rates.Ring
 	Limits        *limit.Set
 	// Media is the files of chats; nil: there are none.
 	Media *media.Media

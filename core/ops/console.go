@@ -10,6 +10,7 @@ package ops
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // Console shows one gateway and steers it. Every method may be called from any goroutine, returns when ctx ends, and
@@ -40,6 +41,9 @@ type Console interface {
 	Budgets(ctx context.Context) (Page[Budget], error)
 	// People is everyone who is named, by the config or by a row, and the unknown users who have a code: those first, then by role.
 	People(ctx context.Context, q Query) (Page[Person], error)
+
+	// Rates is what the gateway did in the span that ends now, of this life alone: see RateSpans. A span of 0 is RateSpan.
+	Rates(ctx context.Context, span time.Duration) (Rates, error)
 
 	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
 	// stopped on this home answers Shutdown with CodeNotFound.

@@ -5,7 +5,7 @@ import "time"
 // Rates is what a gateway did over a span, from the ring that it keeps in memory: a console that attaches late sees all of it.
 // A life begins with an empty ring.
 type Rates struct {
-	// At is the moment of the answer; SpanMS the span that was asked for, which ends there.
+	// At is the moment of the answer; SpanMS the span that is answered, of RateSpans, which ends there.
 	At     Time  `json:"at"`
 	SpanMS int64 `json:"span_ms"`
 	// StepMS is how long each of Steps lasts; the last one is not over yet. Steps are oldest first, without a gap, and at most
@@ -22,13 +22,17 @@ type Rates struct {
 	Lately []TurnEnded `json:"lately"`
 }
 
+// RateSpan is the span of a question that names none.
+const RateSpan = 30 * time.Minute
+
 // Bounds of Rates.
 const (
 	RateSteps = 60
 	RateTurns = 20
 )
 
-// RateSpans are the spans that a gateway knows; another one is answered by the next longer of these.
+// RateSpans are the spans that a gateway knows; another one is answered by the next longer of these,
+// one that is too long by the longest.
 var RateSpans = []time.Duration{5 * time.Minute, 30 * time.Minute, 6 * time.Hour, 24 * time.Hour}
 
 // RateStep is one step of Rates.

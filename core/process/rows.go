@@ -157,6 +157,16 @@ func (r *Registry) LargestTree() (memory, processes int64) {
 	return memory, processes
 }
 
+// Use is the resident memory of all tracked trees, in bytes, and how many processes they have, as of the last scan.
+func (r *Registry) Use() (memory int64, processes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.trees {
+		memory, processes = memory+t.rss, processes+len(t.members)
+	}
+	return memory, processes
+}
+
 // Get returns the process that we started with this pid: the running one, else one of the last background processes that
 // ended, with its output.
 func (r *Registry) Get(pid int) (*Process, bool) {
