@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"core/config":                      {"core/environment/proxy/hosts", "core/fence", "core/ops", "core/shutdown", "core/term", "core/text"},
 	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/environment/container", "core/environment/landlock", "core/environment/sandbox", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
 	"core/logs":                        {"core/ops", "core/term"},
+	"core/reload":                      {"core/config", "core/ops", "core/term"},
 	"core/workspace":                   {"core/term"},
 	"core/conversation":                {"core/access", "core/budget", "core/limit", "core/media", "core/window", "core/ops", "core/term", "core/text", "core/model", "core/process", "core/store", "core/session", "core/agent", "core/delivery"},
 	"core/files":                       {},

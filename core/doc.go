@@ -50,6 +50,7 @@
 //	doctor        checks that return findings
 //	demo          the home and the config of gatewaytui --demo
 //	config        the config file
+//	reload        what a changed config file changes, and when each key holds
 //	fence         the verdict on a shell command: allowed, ask or never
 //	logs          where log lines go
 //	filter        the language in which rows are picked

@@ -1,0 +1,172 @@
+package reload
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
+)
+
+// kind is how a change of a key is classed.
+type kind int
+
+const (
+	free     kind = iota // holds at once
+	secure               // any change may loosen security
+	grows                // a list with a further element may loosen security, one with fewer does not
+	shrinks              // a list that lacks an element may loosen security
+	rises                // a larger number may loosen security, and 0, which is no limit
+	falls                // a smaller number may loosen security
+	switches             // true may loosen security
+	restarts             // needs a restart of the gateway
+)
+
+// classes has every key of the config by its form, and each family for a table that comes or goes. [model] and the keys of [agent] that
+// agents have are listed as models.NAME and agents.NAME. CONTRACT.md, 3 has the same list for operators.
+var classes = index([]struct {
+	kind kind
+	keys string
+}{
+	{free, "models.NAME models.NAME.name models.NAME.timeout models.NAME.script models.NAME.context_window models.NAME.max_output models.NAME.vision models.NAME.reasoning"},
+	{secure, "models.NAME.provider models.NAME.base_url models.NAME.api_key_env models.NAME.api_key_file"},
+	{falls, "models.NAME.price_in models.NAME.price_cached models.NAME.price_out"},
+
+	{free, "agents.NAME.models agents.NAME.prompt agents.NAME.skills"},
+	{secure, "agents.NAME agents.NAME.prompt_file agents.NAME.env agents.NAME.environment agents.NAME.approvals agents.NAME.budget"},
+	{secure, "agents.NAME.tools"}, // "*" is more than any list
+	{free, "agent.cache_size agent.cache_idle agent.cache_memory agent.stall_warn agent.stall_after"},
+	{rises, "agent.max_iterations"},
+
+	{secure, "routes[] routes[].match routes[].role routes[].agent"}, // another agent may be one with more rights
+	{free, "routes[].chat.progress routes[].chat.stream routes[].chat.busy routes[].chat.mention routes[].chat.sessions routes[].chat.join"},
+
+	{free, "context.prune_at context.compact_at context.compact_to context.keep context.model"},
+	{free, "session.idle_reset session.daily_reset session.queue_limit"},
+
+	{grows, "tools.enabled"},
+	{secure, "tools.env_pass tools.may_stop"},
+	{free, "tools.timeout tools.output_limit"},
+	{restarts, "tools.workdir"},
+
+	{rises, "limits.turns limits.calls_per_turn limits.background limits.processes limits.processes_total limits.queued_bytes"},
+	{restarts, "limits.model_calls limits.tree_memory limits.tree_processes limits.tools_memory limits.tools_processes limits.body_bytes limits.control_connections"},
+
+	{secure, "access.strangers"},
+	{grows, "access.owners"},
+	{shrinks, "approvals.never"},
+	{grows, "approvals.allow"},
+	{free, "approvals.expire"},
+	{rises, "approvals.always_expires"},
+
+	{restarts, "process.kill_grace process.guardian process.max_age process.survivors"},
+	{restarts, "budget.currency budget.zone"},
+	{secure, "budgets.NAME"},
+	{rises, "budgets.NAME.per_turn budgets.NAME.per_session budgets.NAME.per_person budgets.NAME.per_job_run budgets.NAME.per_day budgets.NAME.per_month budgets.NAME.tokens_per_day"},
+	{secure, "environments.NAME environments.NAME.kind environments.NAME.network environments.NAME.image environments.NAME.read environments.NAME.write"},
+	{secure, "environments.NAME.memory_max environments.NAME.pids_max environments.NAME.cpu_max environments.NAME.fallback"},
+
+	{restarts, "shutdown.drain_timeout shutdown.notify_timeout shutdown.interrupt_grace shutdown.agent_timeout shutdown.adapter_timeout shutdown.background_timeout"},
+	{restarts, "shutdown.store_timeout shutdown.supervisor_budget shutdown.notify_users"},
+
+	{restarts, "adapters.api.enabled adapters.api.listen adapters.api.key_env adapters.api.key_file adapters.api.allow_origins adapters.api.allow_hosts"},
+	{restarts, "adapters.api.body_max adapters.api.session_from adapters.api.leave_grace adapters.api.approval"},
+	{secure, "adapters.api.role"},
+	{switches, "adapters.telegram.enabled adapters.discord.enabled"},
+	{secure, "adapters.telegram.token_env adapters.telegram.token_file adapters.telegram.base_url"},
+	{secure, "adapters.discord.token_env adapters.discord.token_file adapters.discord.base_url"},
+	{grows, "adapters.telegram.allow adapters.discord.allow adapters.telegram.groups adapters.discord.groups"},
+	{switches, "adapters.telegram.allow_all adapters.discord.allow_all"},
+	{free, "adapters.telegram.home adapters.telegram.mention adapters.discord.home"},
+
+	{restarts, "console.on_hangup console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
+	{free, "log.level"},
+	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever
+})
+
+func index(rows []struct {
+	kind kind
+	keys string
+},
+) map[string]kind {
+	all := map[string]kind{}
+	for _, r := range rows {
+		for key := range strings.FieldsSeq(r.keys) {
+			all[key] = r.kind
+		}
+	}
+	return all
+}
+
+// kindOf is how a change of the key with this form is classed. A key without a class, which the tests refuse, needs a restart.
+func kindOf(form string) kind {
+	if k, known := classes[form]; known {
+		return k
+	}
+	for table, family := range map[string]string{"model.": "models.NAME.", "agent.": "agents.NAME."} {
+		if key, is := strings.CutPrefix(form, table); is {
+			if k, known := classes[family+key]; known {
+				return k
+			}
+		}
+	}
+	return restarts
+}
+
+// needsRestart reports whether a change of a key needs a restart.
+func needsRestart(form string) bool { return kindOf(form) == restarts }
+
+// classOf is the class of a change.
+func classOf(d config.Difference) ops.ChangeClass {
+	k := kindOf(d.Form)
+	switch {
+	case k == restarts:
+		return ops.ChangeRestart
+	case k != free && (d.Before == nil || loosens(k, reflect.ValueOf(d.Before), reflect.ValueOf(d.After))):
+		return ops.ChangeSecurity
+	}
+	return ops.ChangeNow
+}
+
+// loosens reports whether a change from one value to another may loosen security.
+func loosens(k kind, before, after reflect.Value) bool {
+	switch k {
+	case grows:
+		return lacks(before, after)
+	case shrinks:
+		return lacks(after, before)
+	case rises:
+		return number(after) == 0 || number(before) != 0 && number(after) > number(before)
+	case falls:
+		return number(after) < number(before)
+	case switches:
+		return after.Bool()
+	}
+	return true
+}
+
+// lacks reports whether a list lacks an element of another.
+func lacks(list, other reflect.Value) bool {
+	var has []any
+	for i := range list.Len() {
+		has = append(has, list.Index(i).Interface())
+	}
+	for i := range other.Len() {
+		if !slices.Contains(has, other.Index(i).Interface()) {
+			return true
+		}
+	}
+	return false
+}
+
+// number is the value of a number, a size or a duration.
+func number(v reflect.Value) float64 {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		return float64(v.Int())
+	case reflect.Struct: // config.Duration
+		return float64(v.Field(0).Int())
+	}
+	return v.Float()
+}
