@@ -338,3 +338,30 @@ func TestTR8_ARaisedBudgetAdmitsCallsUntilItsTime(t *testing.T) {
 		}
 	})
 }
+
+func TestTR8_APlannedCallIsReservedByTheTurnsOwnWrite(t *testing.T) {
+	const prompt = 800
+	for name, c := range map[string]Call{
+		"the first call of a conversation":               {In: 7},
+		"a later call, and its endpoint counted all":     {In: prompt + 60, Counted: true},
+		"a later call, and its endpoint counted no more": {In: 7, Counted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			defer b.close()
+			turn := b.turn("1")
+			c.Model, c.Fixed = "m", func() int { return prompt }
+			turn.Plan(t.Context(), c)
+			if charge := turn.Charge(); charge == nil || charge.Reserved == nil { // what the write that begins the turn takes along
+				t.Fatal("nothing was planned")
+			}
+			written := turn.n
+			if err := turn.Reserve(t.Context(), Call{Model: "m", In: prompt + 20}); err != nil {
+				t.Fatal(err)
+			}
+			if turn.n != written {
+				t.Error("the call was reserved by a write of its own, which costs the turn a commit")
+			}
+		})
+	}
+}

@@ -30,9 +30,11 @@ type Call struct {
 	In, Out int64
 	// Price gives usage its cost, if the model's prices are known.
 	Price func(model.Usage) model.Usage
-	// Fixed says about how many tokens the prompt and the tools have, where In lacks them because the conversation has no earlier
-	// call; else nil. Turn.Plan asks it once for each agent, and learns from the calls.
-	Fixed func() int
+	// Fixed says about how many tokens the prompt and the tools have; nil: In has them. Turn.Plan asks it once for each agent, and
+	// learns from the calls. Counted says that In comes from an earlier call's endpoint and may have them: then they are the least that
+	// In is, because not every endpoint counts them.
+	Fixed   func() int
+	Counted bool
 }
 
 // Turn is what one turn spends, its children included, which make their calls one after the other. Its methods may be called from any
@@ -114,7 +116,11 @@ func (t *Turn) Plan(ctx context.Context, c Call) {
 	}
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
-	if c.Fixed != nil {
+	switch {
+	case c.Fixed == nil:
+	case c.Counted:
+		c.In = max(c.In, t.l.fixed(t.who.Agent, c.Fixed))
+	default:
 		t.planned = max(c.In, 1)
 		c.In += t.l.fixed(t.who.Agent, c.Fixed)
 	}

@@ -33,11 +33,10 @@ func (r *turnRunner) spend(ctx context.Context, d *agent.Definition, models mode
 	if t.Message.Compact {
 		return nil
 	}
-	var fixed func() int
-	if t.Session.ContextUsed == 0 {
-		fixed = func() int { return window.Text(basePrompt(d, t, true)) + window.Tools(d.Tools.Specs()) }
+	call := budget.Call{
+		Model: models.Name(), In: int64(t.Session.ContextUsed + window.Text(text) + window.Messages(in.History)), Counted: t.Session.ContextUsed > 0,
+		Fixed: func() int { return window.Text(basePrompt(d, t, true)) + window.Tools(d.Tools.Specs()) },
 	}
-	call := budget.Call{Model: models.Name(), In: int64(t.Session.ContextUsed + window.Text(text) + window.Messages(in.History)), Fixed: fixed}
 	if l, is := models.(model.Limited); is {
 		call.Out = int64(l.MaxOutput())
 	}
