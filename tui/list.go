@@ -22,6 +22,8 @@ type list struct {
 	keys  []string
 	index map[string]int
 	page  int
+	// open is the name of the open page of the detail, empty for the first.
+	open string
 	// placedAt is when the rows were last put in order afresh.
 	placedAt time.Time
 }

@@ -60,8 +60,9 @@ type model struct {
 	orders      int          // the newest order
 	shownEvents []ops.Event
 	follow      bool
-	detail      bool
-	detailTab   int
+	detail      views.Detail
+	readings    [2]reading // of the pages in sight
+	newReader   func(v views.View, page, row string) reader
 	stopItem    string
 	stopPage    views.StopPage
 	history     history
@@ -96,7 +97,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 	m := &model{
 		console: c, tasks: t, opt: o, theme: theme(o), feed: newFeed(c),
 		w: 80, h: 24, view: views.Overview, back: views.Overview, follow: true, stale: true, now: time.Now(),
-		lists: map[views.View]*list{}, stopPage: views.StopLives,
+		lists: map[views.View]*list{}, stopPage: views.StopLives, newReader: readerFor,
 	}
 	for _, v := range views.Views {
 		m.lists[v] = &list{}
@@ -124,7 +125,7 @@ func (m *model) fail(what, stack string) {
 func (m *model) bare() views.Screen {
 	return views.Screen{
 		Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status},
-		Stop: m.stop, StopItem: m.stopItem,
+		Stop: m.stop, StopItem: m.stopItem, Detail: m.detail,
 	}
 }
 

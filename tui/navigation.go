@@ -28,8 +28,6 @@ func navigationBindings() []binding {
 			return nil
 		}},
 		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: (*model).turnFollowing},
-		{action: "next-tab", keys: []string{"]"}, help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(1) }},
-		{action: "previous-tab", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(-1) }},
 
 		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(1) }},
 		{action: "up", keys: []string{"k", "up"}, help: "up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-1) }},
@@ -70,7 +68,7 @@ func (m *model) openView(v views.View) tea.Cmd {
 	}
 	m.back, m.view = m.view, v
 	m.feed.show(m.showsEvents())
-	m.detail, m.detailTab = false, 0
+	m.detail = views.Detail{Page: m.lists[v].open}
 	m.happened(viewOpened)
 	if v == views.Shutdown {
 		m.history.wanted = true
@@ -85,11 +83,21 @@ func (m *model) openView(v views.View) tea.Cmd {
 	return tea.Batch(cmd, m.maybeFetch(true), m.readHistory())
 }
 
-func (m *model) page() int { return max(m.lists[m.view].page, 1) }
+// page is how many lines a key moves by that moves by a page.
+func (m *model) page() int {
+	if m.detail.Open {
+		_, shows := views.PageLines(m.bare())
+		return max(shows-1, 1)
+	}
+	return max(m.lists[m.view].page, 1)
+}
 
-// move goes up or down: through rows or past lives, through what a stop waits for, or through events.
+// move goes up or down: through the open detail, through rows or past lives, through what a stop waits for, or through events.
 func (m *model) move(by int) tea.Cmd {
 	l := m.lists[m.view]
+	if m.detail.Open {
+		return m.scrollDetail(by)
+	}
 	switch m.view {
 	case views.Shutdown:
 		switch m.leaf() {
@@ -153,17 +161,6 @@ func (m *model) reverse() tea.Cmd {
 	return m.reorder()
 }
 
-func (m *model) turnTab(by int) tea.Cmd {
-	n := len(views.DetailTabs(m.view))
-	if !m.detail {
-		return m.enter()
-	}
-	if n > 0 {
-		m.detailTab = (m.detailTab + by + n) % n
-	}
-	return nil
-}
-
 // enter opens the details of a row, or the row of an event or of the overview.
 func (m *model) enter() tea.Cmd {
 	switch m.view {
@@ -187,7 +184,7 @@ func (m *model) enter() tea.Cmd {
 			return m.respond()
 		}
 	}
-	m.detail = !m.detail
+	m.detail.Open = !m.detail.Open
 	m.resize()
 	return nil
 }

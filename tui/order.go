@@ -97,7 +97,7 @@ func (m *model) show(r ordered) tea.Cmd {
 func (m *model) resize() {
 	l := m.lists[m.view]
 	s := m.bare()
-	s.Detail, s.Guide = m.detail, m.guide()
+	s.Guide = m.guide()
 	if m.view == views.Shutdown {
 		m.showHistory(&s)
 	}

@@ -65,7 +65,7 @@ type fetchRequest struct {
 const few = 100
 
 // most bounds a look to what the open view shows: the tables are most of what a look costs. The processes are looked at
-// once a second all the same, for their memory.
+// once a second all the same, for their memory; with details in sight, so are all tables that these tell of.
 func (m *model) most(now time.Time) []ops.Most {
 	l := m.lists[m.view]
 	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses}
@@ -74,9 +74,6 @@ func (m *model) most(now time.Time) []ops.Most {
 		sessions = min(max(few, l.Offset+3*max(l.page, 1)), ops.SnapshotSessions)
 		if l.Sort != "" || l.Reverse || l.Filter != "" || len(l.Marked) > 0 {
 			sessions = ops.SnapshotSessions
-		}
-		if m.detail {
-			none = nil
 		}
 	case views.Agents:
 		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableProcesses}
@@ -89,8 +86,9 @@ func (m *model) most(now time.Time) []ops.Most {
 		sessions, none = ops.SnapshotSessions, nil
 	}
 	most := []ops.Most{{Table: ops.TableSessions, Rows: sessions}}
+	detailed := len(views.InSight(m.bare())) > 0
 	for _, t := range none {
-		if t != ops.TableProcesses || now.Sub(m.weighed) < calm {
+		if t != ops.TableProcesses && !detailed || now.Sub(m.weighed) < calm {
 			most = append(most, ops.Most{Table: t})
 		}
 	}
@@ -384,6 +382,7 @@ func (m *model) onBatch(b batch) tea.Cmd {
 			m.stopEnded(e)
 		}
 	}
+	m.rouseFor(b.events)
 	if len(b.events) > 0 {
 		m.dirty = m.dirty || m.snap == nil || b.events[len(b.events)-1].Seq > m.snap.Seq
 		m.addEvents(slices.DeleteFunc(b.events, func(e ops.Event) bool { return e.Type == ops.EventSkipped }))

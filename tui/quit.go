@@ -153,13 +153,11 @@ func (m *model) escape() tea.Cmd {
 	switch {
 	case m.pageOpen():
 		return m.turn(views.StopLives)
+	case m.closeDetail():
 	case m.lists[m.view].Filter != "":
 		return m.setFilter("")
 	case len(m.lists[m.view].Marked) > 0:
 		clear(m.lists[m.view].Marked)
-	case m.detail:
-		m.detail = false
-		m.resize()
 	case m.view == views.Shutdown:
 		return m.openView(m.back)
 	}
@@ -171,9 +169,7 @@ func (m *model) goBack() tea.Cmd {
 	switch {
 	case m.pageOpen():
 		return m.turn(views.StopLives)
-	case m.detail:
-		m.detail = false
-		m.resize()
+	case m.closeDetail():
 		return nil
 	case m.view != views.Overview:
 		to := views.Overview

@@ -105,8 +105,8 @@ func TestOP1_AReadOnlyConsoleShowsTheInboxAndAnswersNothing(t *testing.T) {
 		b := newBench(t, g, Options{ReadOnly: true})
 		b.patiently("8", "i", "y", "enter")
 		b.mustHaveGiven()
-		if b.m.view != views.Inbox || !b.m.detail {
-			t.Errorf("view %s, details %v", b.m.view, b.m.detail)
+		if b.m.view != views.Inbox || !b.m.detail.Open {
+			t.Errorf("view %s, details %v", b.m.view, b.m.detail.Open)
 		}
 	})
 }

@@ -29,41 +29,47 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 			cmd = tea.Quit
 		}
 	}()
+	return m, tea.Batch(m.handle(msg), m.readPages())
+}
+
+func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
 		m.stale = true
-		return m, m.onKeys(msg)
+		return m.onKeys(msg)
 	case tea.WindowSizeMsg:
 		m.w, m.h = max(msg.Width, 1), max(msg.Height, 1)
 		m.resize()
 		m.stale = true
-		return m, nil
+		return nil
 	case tick:
-		return m, m.onTick()
+		return m.onTick()
 	case fetched:
-		return m, m.onFetched(msg)
+		return m.onFetched(msg)
 	case ordered:
-		return m, m.show(msg)
+		return m.show(msg)
 	case batch:
-		return m, m.onBatch(msg)
+		return m.onBatch(msg)
 	case page[ops.Session]:
-		return m, m.onPaged(msg)
+		return m.onPaged(msg)
 	case page[ops.Life]:
-		return m, m.onHistoryPage(msg)
+		return m.onHistoryPage(msg)
 	case recorded:
-		return m, m.onRecorded(msg)
+		return m.onRecorded(msg)
 	case previewed:
-		return m, m.onPreviewed(msg)
+		return m.onPreviewed(msg)
 	case armed:
 		m.onArmed(msg)
 	case searched:
 		m.onSearched(msg)
 	case done:
-		return m, m.onDone(msg)
+		return m.onDone(msg)
+	case pageRead:
+		m.onPageRead(msg)
 	case failed:
-		return m, m.onFailed(msg)
+		return m.onFailed(msg)
 	}
-	return m, nil
+	return nil
 }
 
 // onFailed begins again what must not stop.
@@ -77,6 +83,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 		m.more.asking = false
 	case taskRecall:
 		m.history.Asking = false
+	case taskRead:
+		m.restartReadings()
 	case taskTick:
 		return m.tick()
 	case taskFeed:

@@ -32,7 +32,7 @@ var adapterList = &list[ops.Adapter]{
 			cell: func(o *Opts, r *ops.Adapter) (string, Role) { return adapterNote(o, r), Plain },
 		},
 	},
-	tabs: []tab[ops.Adapter]{{"details", adapterDetails}},
+	pages: []page[ops.Adapter]{{name: "details", lines: adapterDetails}},
 	empty: func(*Screen) string {
 		return "No adapters. Enable one in the config, for instance [adapters.api] with enabled = true."
 	},
@@ -63,7 +63,7 @@ func adapterNote(o *Opts, r *ops.Adapter) string {
 	return r.LastError
 }
 
-func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
+func adapterDetails(s *Screen, r *ops.Adapter, p pane) []string {
 	retry := "none planned"
 	if !r.NextAttemptAt.IsZero() {
 		retry = fmt.Sprintf("attempt %s, next %s", number(r.Attempt), nextTry(s.Now, r))
@@ -85,5 +85,5 @@ func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
 	if r.Conflicts > 0 {
 		facts = append(facts, Fact{"conflict", count(r.Conflicts, "answer") + " that another consumer holds this credential"})
 	}
-	return s.pairs(w, append(facts, Fact{"error", or(r.LastError, "none")}))
+	return s.pairs(p, append(facts, Fact{"error", or(r.LastError, "none")}))
 }

@@ -32,7 +32,7 @@ var agentList = &list[ops.Agent]{
 			compare: func(a, b *ops.Agent) int { return strings.Compare(a.Model, b.Model) },
 		},
 	},
-	tabs: tabsOf(agentDetails, func(r *ops.Agent) string { return r.Session }, " Its session is not listed."),
+	pages: pagesOf(agentDetails, func(r *ops.Agent) string { return r.Session }, " Its session is not listed."),
 	empty: func(*Screen) string {
 		return "No agents. One is built with a session's next message and stays cached while it is idle."
 	},
@@ -53,12 +53,12 @@ func agentIdle(r *ops.Agent) string {
 	return ageText(r.IdleMS)
 }
 
-func agentDetails(s *Screen, r *ops.Agent, w int) []string {
+func agentDetails(s *Screen, r *ops.Agent, p pane) []string {
 	state := s.inFull(agentBadge(r), string(r.State))
 	if !r.Busy && r.IdleMS >= 0 && r.State == ops.AgentIdle {
 		state += " for " + ageText(r.IdleMS)
 	}
-	return s.pairs(w, []Fact{
+	return s.pairs(p, []Fact{
 		{"session", or(r.Session, unknown)},
 		{"state", state},
 		{"model", or(r.Model, unknown)},

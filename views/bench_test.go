@@ -15,7 +15,7 @@ func BenchmarkFrame(b *testing.B) {
 			}
 			b.Run(name, func(b *testing.B) {
 				s := screen(v, manyRows(10_000, 1000))
-				s.W, s.H, s.Detail, s.Theme = 140, 40, detail, NewTheme("dark", termenv.TrueColor)
+				s.W, s.H, s.Detail.Open, s.Theme = 140, 40, detail, NewTheme("dark", termenv.TrueColor)
 				b.ReportAllocs()
 				for b.Loop() {
 					Draw(s)
@@ -61,7 +61,7 @@ func BenchmarkFilter(b *testing.B) {
 func TestAFrameOfTenThousandRowsTakesAtMost600Allocations(t *testing.T) {
 	for _, v := range []View{Sessions, Agents, Processes, Adapters} {
 		s := screen(v, manyRows(10_000, 1000))
-		s.W, s.H, s.Detail, s.Theme = 140, 40, true, NewTheme("dark", termenv.TrueColor)
+		s.W, s.H, s.Detail.Open, s.Theme = 140, 40, true, NewTheme("dark", termenv.TrueColor)
 		if n := testing.AllocsPerRun(5, func() { Draw(s) }); n > 600 {
 			t.Errorf("%s takes %.0f", v, n)
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 // pairs are labelled texts, two in a line where both are short and fit.
-func (s *Screen) pairs(w int, list []Fact) []string {
+func (s *Screen) pairs(p pane, list []Fact) []string {
 	const label = 10
-	half := (w - 2) / 2
+	half := (p.w - 2) / 2
 	var lines []string
 	for list = s.cleaned(list); len(list) > 0; {
 		n := min(len(list), 2)
@@ -21,7 +21,7 @@ func (s *Screen) pairs(w int, list []Fact) []string {
 			left, right := s.facts(list[:1], label, half), s.facts(list[1:2], label, half)
 			lines = append(lines, fitLine(left[0], half)+right[0])
 		} else {
-			lines = append(lines, s.facts(list[:1], label, w-2)...)
+			lines = append(lines, s.facts(list[:1], label, p.w-2)...)
 		}
 		list = list[n:]
 	}

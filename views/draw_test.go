@@ -75,7 +75,7 @@ var states = []struct {
 	{"rows", func(v View) Screen { return screen(v, fiveRows()) }},
 	{"details", func(v View) Screen {
 		s := screen(v, fiveRows())
-		s.Detail = true
+		s.Detail.Open = true
 		return s
 	}},
 	{"many", func(v View) Screen {
@@ -159,9 +159,9 @@ func TestHF4_AProcessThatReachedALimitIsMarked(t *testing.T) {
 	snap.Processes[0].Limit = reached
 	s := screen(Processes, snap)
 	s.W, s.H, s.Table.Selected = 200, 40, strconv.Itoa(snap.Processes[0].PID)
-	for _, s.Detail = range []bool{false, true} {
+	for _, s.Detail.Open = range []bool{false, true} {
 		if text := strings.Join(Draw(s), "\n"); !strings.Contains(text, "out of memory") {
-			t.Errorf("details %v: the limit is not there:\n%s", s.Detail, text)
+			t.Errorf("details %v: the limit is not there:\n%s", s.Detail.Open, text)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestC17_ADuplicateProcessIsMarked(t *testing.T) {
 	}
 	snap.Processes[4].DuplicateOf = snap.Processes[3].PID
 	s := screen(Processes, snap)
-	s.Table.Selected, s.Detail = "4411", true
+	s.Table.Selected, s.Detail.Open = "4411", true
 	var a album
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {140, 40}} {
 		s.W, s.H = size[0], size[1]
@@ -214,7 +214,7 @@ func TestNoSizeOfAnyViewPanicsOrMissesItsSize(t *testing.T) {
 	for _, v := range []View{0, Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, Inbox, 99} {
 		for _, snap := range snaps {
 			s := screen(v, snap)
-			s.Detail, s.Message = true, "done"
+			s.Detail.Open, s.Message = true, "done"
 			for _, w := range []int{-1, 1, 2, 3, 5, 19, 39, 40, 79, 80, 119, 120, 200} {
 				for _, h := range []int{0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 23, 24, 29, 30, 60} {
 					s.W, s.H = w, h
@@ -233,16 +233,16 @@ func TestNonsenseInASnapshotIsDrawnAsUnknown(t *testing.T) {
 	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox} {
 		t.Run(v.String(), func(t *testing.T) {
 			var a album
-			for _, detail := range []int{-1, 0, 1, 2, 7} {
+			for _, page := range []string{"", "details", "run", "processes", "no such page"} {
 				s := screen(v, nonsense())
-				s.W, s.H, s.Detail, s.DetailTab = 140, 40, detail >= 0, detail
+				s.W, s.H, s.Detail = 140, 40, Detail{Open: page != "", Page: page}
 				lines := Draw(s)
 				exact(t, lines, s.W, s.H)
 				inert(t, lines)
 				if text := strings.Join(lines, "\n"); !strings.Contains(text, "? unknown") {
 					t.Fatalf("no row has an unknown state:\n%s", text)
 				}
-				if detail < 0 {
+				if page == "" {
 					a.add("140x40", lines)
 				}
 			}
@@ -272,7 +272,7 @@ func TestASCIIFramesHaveNothingElse(t *testing.T) {
 	snap.Sessions[0].Key, snap.Sessions[0].Doing = "tg:李小龍", "naïve e\u0301 \u0301\u0301 🎉"
 	for v := Overview; v <= Events; v++ {
 		s := screen(v, snap)
-		s.W, s.H, s.ASCII, s.Detail = 140, 40, true, true
+		s.W, s.H, s.ASCII, s.Detail.Open = 140, 40, true, true
 		s.Theme = NewTheme("dark", termenv.TrueColor)
 		lines := Draw(s)
 		exact(t, lines, s.W, s.H)
@@ -288,7 +288,7 @@ func TestPageIsHowManyRowsAFrameShows(t *testing.T) {
 	for _, size := range append(sizes, [2]int{60, 15}, [2]int{90, 9}) {
 		for _, detail := range []bool{false, true} {
 			s := screen(Sessions, manyRows(1000, 0))
-			s.W, s.H, s.Detail = size[0], size[1], detail
+			s.W, s.H, s.Detail.Open = size[0], size[1], detail
 			s.Table.Selected = ""
 			got := 0
 			for _, line := range Draw(s) {
@@ -374,7 +374,7 @@ func FuzzAFrameHasItsSizeAndNothingThatActsOnATerminal(f *testing.F) {
 			i.Kind, i.State, i.Reasons, i.Options = ops.InboxKind(a), ops.InboxState(b), []string{a}, []string{b}
 		}
 		s := Screen{
-			View: []View{Sessions, Agents, Processes, Adapters, Inbox}[abs(view)%5], Snap: snap, Detail: detail, DetailTab: abs(view) % 3,
+			View: []View{Sessions, Agents, Processes, Adapters, Inbox}[abs(view)%5], Snap: snap, Detail: Detail{Open: detail, Scroll: abs(h) % 9, End: ascii, Whole: abs(w)%3 == 0, Page: a},
 			Link:  Link{State: LinkState(abs(view) % 4), At: noon, Err: a, Attached: true},
 			Table: TableState{Selected: a, Filter: b, Sort: a, Total: 9, Marked: map[string]bool{b: true}}, Message: b, Hints: someHints,
 		}

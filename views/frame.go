@@ -52,9 +52,9 @@ const (
 	layoutLine layout = iota
 	// layoutStrip is the header's first line, the body and the keys; lines of tabs and status come back with height.
 	layoutStrip
-	// layoutFull has every line, with details below the list.
+	// layoutFull has every line.
 	layoutFull
-	// layoutWide has details at the right of the list.
+	// layoutWide has two lines of keys.
 	layoutWide
 )
 
@@ -131,9 +131,8 @@ type Screen struct {
 	// Snap is the last snapshot; its row slices are already filtered and sorted for View.
 	Snap  ops.Snapshot
 	Table TableState
-	// Detail opens the details pane of the selected row; DetailTab is the index of its tab in DetailTabs.
-	Detail    bool
-	DetailTab int
+	// Detail is how the person looks at the detail of the selected row.
+	Detail Detail
 	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
 	Events []ops.Event
 	Follow bool

@@ -42,7 +42,7 @@ var inboxList = &list[ops.InboxItem]{
 			compare: func(a, b *ops.InboxItem) int { return oldestFirst(a.Expires, b.Expires) },
 		},
 	},
-	tabs: []tab[ops.InboxItem]{{"details", inboxDetails}},
+	pages: []page[ops.InboxItem]{{name: "details", lines: inboxDetails}},
 	empty: func(*Screen) string {
 		return "Nothing waits for you. A request stands here when a command needs a person's consent, an agent asks a question, or an unknown person asks to come in."
 	},
@@ -95,12 +95,12 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 	return shownFacts
 }
 
-func inboxDetails(s *Screen, r *ops.InboxItem, w int) []string {
+func inboxDetails(s *Screen, r *ops.InboxItem, p pane) []string {
 	facts := InboxFacts(s.Opts, r)
 	if takes := strings.Join(r.Options, ", "); takes != "" {
 		facts = append(facts, Fact{"takes", takes})
 	}
-	return s.pairs(w, facts)
+	return s.pairs(p, facts)
 }
 
 // place is where a command would run: its folder and its environment.

@@ -16,13 +16,15 @@ type rowKind interface {
 	keys(*ops.Snapshot) []string
 	order(*ops.Snapshot, TableState)
 	body(s *Screen, w, h int) []string
+	pageLines(s *Screen, p pane) int
 }
 
 // kindInfo is what does not depend on the rows of a list: what they are called, by which columns they are sorted, the first of
 // which is used when no other is asked for, and the pages of the details.
 type kindInfo struct {
 	noun, first string
-	sorts, tabs []string
+	sorts       []string
+	pages       []PageInfo
 }
 
 var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList, Inbox: inboxList}
@@ -71,9 +73,6 @@ func SortColumns(v View) []string { return infoOf(v).sorts }
 // DefaultSort is the name of the column that v's rows are sorted by when none is named.
 func DefaultSort(v View) string { return infoOf(v).first }
 
-// DetailTabs are the names of the pages of v's details.
-func DetailTabs(v View) []string { return infoOf(v).tabs }
-
 func (l *list[T]) len(snap *ops.Snapshot) int { return len(*l.rows(snap)) }
 
 func (l *list[T]) keys(snap *ops.Snapshot) []string {
@@ -92,8 +91,8 @@ func (l *list[T]) about() kindInfo {
 			i.sorts = append(i.sorts, c.name)
 		}
 	}
-	for _, t := range l.tabs {
-		i.tabs = append(i.tabs, t.name)
+	for _, p := range l.pages {
+		i.pages = append(i.pages, PageInfo{p.name, p.beside, p.ends, p.folds})
 	}
 	return i
 }

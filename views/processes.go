@@ -60,7 +60,7 @@ var processList = &list[ops.Process]{
 			},
 		},
 	},
-	tabs: tabsOf(processDetails, func(r *ops.Process) string { return r.Session }, " It belongs to no session that is listed."),
+	pages: pagesOf(processDetails, func(r *ops.Process) string { return r.Session }, " It belongs to no session that is listed."),
 	empty: func(*Screen) string {
 		return "No processes. One appears when an agent's tool starts a command, and stays until its whole tree has ended."
 	},
@@ -172,7 +172,7 @@ func depths(rows []ops.Process, from, to int) []int {
 	return out
 }
 
-func processDetails(s *Screen, r *ops.Process, w int) []string {
+func processDetails(s *Screen, r *ops.Process, p pane) []string {
 	state := s.inFull(processBadges.of(r.State), string(r.State))
 	if r.State == ops.ProcessExited {
 		state += ": the leader exited, " + strconv.Itoa(r.TreeSize) + " left"
@@ -196,7 +196,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 	if r.DuplicateOf != 0 {
 		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})
 	}
-	return s.pairs(w, facts)
+	return s.pairs(p, facts)
 }
 
 // endsWith is what ends a process tree, other than its own exit and the gateway's stop.
@@ -208,7 +208,7 @@ func endsWith(policy ops.Policy) string {
 }
 
 // sessionProcesses are the trees of one session, in as few columns as tell what they do.
-func sessionProcesses(s *Screen, session string, w int) []string {
+func sessionProcesses(s *Screen, session string) []string {
 	var rows []*ops.Process
 	for i := range s.Snap.Processes {
 		if s.Snap.Processes[i].Session == session {

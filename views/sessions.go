@@ -72,10 +72,10 @@ var sessionList = &list[ops.Session]{
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.Title, b.Title) },
 		},
 	},
-	tabs: []tab[ops.Session]{
-		{"details", sessionDetails},
-		{"run", func(s *Screen, r *ops.Session, w int) []string { return turnDetails(s, r, w) }},
-		{"procs", func(s *Screen, r *ops.Session, w int) []string { return sessionProcesses(s, r.Key, w) }},
+	pages: []page[ops.Session]{
+		{name: "details", lines: sessionDetails},
+		{name: "run", lines: turnDetails},
+		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
 	},
 	empty: func(s *Screen) string {
 		return "No sessions yet. " + firstMessage(s)
@@ -162,7 +162,7 @@ func firstMessage(s *Screen) string {
 	return "A session appears with the first message on: " + names(up, 5) + ". (" + count(len(up), "adapter") + " up)"
 }
 
-func sessionDetails(s *Screen, r *ops.Session, w int) []string {
+func sessionDetails(s *Screen, r *ops.Session, p pane) []string {
 	model, agent := r.Model, "none cached"
 	if a := agentOf(s, r.Key); a != nil {
 		agent, model = s.inFull(agentBadge(a), string(a.State))+", "+size(a.Bytes), or(model, a.Model)
@@ -191,7 +191,7 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	if r.Title != "" {
 		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}
-	return s.pairs(w, facts)
+	return s.pairs(p, facts)
 }
 
 // contextShare is sessionContext for a table.
@@ -234,11 +234,11 @@ func costOf(r *ops.Session) float64 {
 	return *r.Cost
 }
 
-func turnDetails(s *Screen, r *ops.Session, w int) []string {
+func turnDetails(s *Screen, r *ops.Session, p pane) []string {
 	if r.Turn == "" && r.TurnStartedAt.IsZero() {
 		return []string{" No turn runs."}
 	}
-	return s.pairs(w, []Fact{
+	return s.pairs(p, []Fact{
 		{"turn", or(r.Turn, unknown)},
 		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
 		{"started", when(s.Now, r.TurnStartedAt)},

@@ -27,7 +27,8 @@ type list[T any] struct {
 	arrange func(rows []*T)
 	// depth is how far each of rows[from:to] stands under others in the name column; nil: none does.
 	depth func(rows []T, from, to int) []int
-	tabs  []tab[T]
+	// pages are the pages of the detail of a row, at least one.
+	pages []page[T]
 	empty func(s *Screen) string
 }
 
@@ -102,22 +103,17 @@ func inState[T any](width int, of func(*Opts, *T) badge, rank func(*T) int) colu
 	}
 }
 
-type tab[T any] struct {
-	name  string
-	lines func(s *Screen, row *T, w int) []string
-}
-
-// tabsOf are the tabs of a row that belongs to a session; without says that the session is not listed.
-func tabsOf[T any](details func(s *Screen, row *T, w int) []string, session func(*T) string, without string) []tab[T] {
-	return []tab[T]{
-		{"details", details},
-		{"run", func(s *Screen, row *T, w int) []string {
+// pagesOf are the pages of a row that belongs to a session; without says that the session is not listed.
+func pagesOf[T any](details func(s *Screen, row *T, p pane) []string, session func(*T) string, without string) []page[T] {
+	return []page[T]{
+		{name: "details", lines: details},
+		{name: "run", lines: func(s *Screen, row *T, p pane) []string {
 			if of := sessionOf(s, session(row)); of != nil {
-				return turnDetails(s, of, w)
+				return turnDetails(s, of, p)
 			}
 			return []string{without}
 		}},
-		{"procs", func(s *Screen, row *T, w int) []string { return sessionProcesses(s, session(row), w) }},
+		{name: "processes", lines: func(s *Screen, row *T, _ pane) []string { return sessionProcesses(s, session(row)) }},
 	}
 }
 
@@ -188,15 +184,15 @@ func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w i
 		depth = l.depth(rows, from, to)
 	}
 	lines := make([]string, 0, to-from)
+	at := l.indexOf(rows[from:to], s.Table.Selected)
 	b := make([]byte, 0, 4*w)
 	for i := from; i < to; i++ {
 		under := 0
 		if depth != nil {
 			under = depth[i-from]
 		}
-		key := l.key(&rows[i])
-		selected := key == s.Table.Selected && key != ""
-		b = l.row(s, b[:0], columns, &rows[i], under, selected, s.Table.Marked[key])
+		selected := at >= 0 && i == from+at
+		b = l.row(s, b[:0], columns, &rows[i], under, selected, len(s.Table.Marked) > 0 && s.Table.Marked[l.key(&rows[i])])
 		if selected {
 			lines = append(lines, s.paint(Selected, fitLine(string(b), w)))
 		} else {
@@ -204,6 +200,16 @@ func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w i
 		}
 	}
 	return lines
+}
+
+// indexOf is the index of the row with a key, -1 for none.
+func (l *list[T]) indexOf(rows []T, key string) int {
+	for i := range rows {
+		if key != "" && l.key(&rows[i]) == key {
+			return i
+		}
+	}
+	return -1
 }
 
 // row draws one row onto b. The selected one has no styles in it, for it gets one as a whole.
@@ -269,44 +275,48 @@ func (o *Opts) indent(depth int) string {
 	return spaces(2*min(depth-1, deepest)) + o.glyph(glyphBranch) + " "
 }
 
-// split is how a list shares its w x h with the details.
-type split struct {
-	// list and details, each wide and high; at most one of them is 0.
-	lw, lh, dw, dh int
-}
+// From besideWidth columns and besideHeight lines on a list has its detail beside it, from twoWidth on with two pages.
+const (
+	besideWidth, besideHeight = 120, 16
+	twoWidth                  = 180
+)
 
-func (s *Screen) split(w, h int) split {
-	l := s.layout()
+// split is how wide a list, the open page and the one beside it are, each 0 if it is not shown.
+type split struct{ lw, dw, bw int }
+
+func (s *Screen) split(w int) split {
+	open, beside := s.openPages()
+	both := s.W >= besideWidth && s.H >= besideHeight
 	switch {
-	case !s.Detail:
-		return split{lw: w, lh: h}
-	case l == layoutWide:
-		dw := min(max(w*2/5, 48), 72)
-		return split{w - dw - 1, h, dw, h}
-	case l == layoutFull:
-		dh := max(h*2/5, 8)
-		return split{w, h - dh, w, dh}
+	case open == "", s.layout() == layoutLine, !both && !s.Detail.Open:
+		return split{lw: w}
+	case !both, s.Detail.Whole:
+		return split{dw: w}
+	case s.W < twoWidth || beside == "":
+		dw := (w - 1) / 2
+		return split{lw: w - 1 - dw, dw: dw}
 	}
-	return split{dw: w, dh: h}
+	dw := (w - 2) / 3
+	return split{lw: w - 2 - 2*dw, dw: dw, bw: dw}
 }
 
 func (l *list[T]) body(s *Screen, w, h int) []string {
 	if len(*l.rows(&s.Snap)) == 0 {
 		return l.emptyBody(s, w)
 	}
-	sp := s.split(w, h)
-	if sp.dh == 0 {
-		return l.table(s, sp.lw, sp.lh)
+	sp := s.split(w)
+	if sp.dw == 0 {
+		return l.table(s, sp.lw, h)
 	}
-	details := fit(l.details(s, sp.dw), sp.dw, sp.dh)
-	if sp.lh == 0 {
-		return details
+	open, beside := s.openPages()
+	lines := l.detail(s, open, true, sp.dw, h)
+	if sp.bw > 0 {
+		lines = s.joined("", lines, l.detail(s, beside, false, sp.bw, h))
 	}
-	lines := fit(l.table(s, sp.lw, sp.lh), sp.lw, sp.lh)
-	if sp.lw == w {
-		return append(lines, details...)
+	if sp.lw > 0 {
+		lines = s.joined("", fit(l.table(s, sp.lw, h), sp.lw, h), lines)
 	}
-	return s.joined("", lines, details)
+	return lines
 }
 
 func (l *list[T]) emptyBody(s *Screen, w int) []string {
@@ -337,20 +347,6 @@ func wrongFilter[T any](text string, fields []filter.Field[T]) string {
 	return ""
 }
 
-// details tell of the selected row: a line with its key and the tabs, then the open tab.
-func (l *list[T]) details(s *Screen, w int) []string {
-	if s.Table.Selected == "" {
-		return []string{s.rule("details", w), " No row is selected."}
-	}
-	row := l.selected(s)
-	title := s.clean(s.Table.Selected, maxShown)
-	if row == nil {
-		return []string{s.rule(title, w), " It is not listed any more."}
-	}
-	open := min(max(s.DetailTab, 0), len(l.tabs)-1)
-	return append([]string{l.tabRule(s, title, open, w)}, l.tabs[open].lines(s, row, w)...)
-}
-
 // selected looks where the row most likely is before it looks everywhere.
 func (l *list[T]) selected(s *Screen) *T {
 	rows := *l.rows(&s.Snap)
@@ -360,26 +356,4 @@ func (l *list[T]) selected(s *Screen) *T {
 		return row
 	}
 	return find(rows, is)
-}
-
-func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
-	var tabs strings.Builder
-	room := w - 5
-	for i, t := range l.tabs {
-		name := " " + t.name
-		if i == open {
-			name = " [" + t.name + "]"
-		}
-		if room -= len(name); room < 1 {
-			break
-		}
-		if i == open {
-			name = s.paint(Accent, name)
-		}
-		tabs.WriteString(name)
-	}
-	dash := s.glyph(glyphLine)
-	title = cut(title, room-1, s.ellipsis())
-	line := s.paint(Muted, dash+dash) + " " + s.paint(Heading, title) + " " + tabs.String() + " "
-	return line + s.paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
 }
