@@ -8,7 +8,7 @@ import (
 	"gatewaytui/views"
 )
 
-// detailBindings are the keys of the detail of a row: beside the list where there is room, else over it.
+// detailBindings are the keys of the detail of a row: next to the list where there is room, else over it.
 func detailBindings() []binding {
 	return []binding{
 		{action: "next-page", keys: []string{"]"}, label: "page", help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(1) }},
@@ -16,7 +16,7 @@ func detailBindings() []binding {
 		{action: "scroll-down", keys: []string{"J", "shift+down"}, help: "scroll the details down; the list stays where it is", in: ofLists, do: func(m *model) tea.Cmd { return m.scrollDetail(scrollStep) }},
 		{action: "scroll-up", keys: []string{"K", "shift+up"}, help: "scroll the details up", in: ofLists, do: func(m *model) tea.Cmd { return m.scrollDetail(-scrollStep) }},
 		{action: "fold", keys: []string{"z"}, help: "unfold what the page folds, or give a page that folds nothing the whole screen; again for the other way", in: ofLists, do: (*model).fold},
-		{action: "whole", keys: []string{"Z"}, help: "give the open page the whole screen, or its place beside the list", in: ofLists, do: (*model).zoom},
+		{action: "whole", keys: []string{"Z"}, help: "give the open page the whole screen, or its place next to the list", in: ofLists, do: (*model).zoom},
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 // reader reads for one page of one row what the page shows and no snapshot has. It is made by readerFor when the page comes into
 // sight, and dropped when another row or page is looked at: what it has read is its own fields, and a new one begins empty.
 //
-// The wall calls its methods on the loop of the console, runs its questions outside of the loop, one at a time and each with a
-// deadline (fetchTimeout), and cancels a question whose answer is of no use any more. An error is shown on the page, and asked
-// again after pageRetry; what was read before stays.
+// The wall calls its methods on the loop of the console. It runs its questions outside of the loop, one at a time and each with
+// a deadline (fetchTimeout). It cancels a question whose answer is of no use any more. After an error, which the page shows, it
+// asks again when pageRetry has passed; what was read before stays.
 type reader interface {
 	// next is the question to ask now and how long to wait before it is asked. It is called whenever no question is under way,
 	// after each message that the console handles: a nil question is nothing to ask for now. It looks at m and changes nothing of it.

@@ -8,16 +8,12 @@ import (
 
 // Draw draws s: exactly H lines of exactly W cells each, with any content. A size below 1 counts as 1.
 //
-<<<<<<< HEAD
 // From top to bottom there are the header (the line of state, and a second one if something is out of the ordinary; in the
-// shutdown view the lines that shutdownHeader draws, if it draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
-// than 120x30 the details move below the list; at less than 80x24 the header keeps one line, and with the height go
-=======
-// From top to bottom there are the header (two lines; in the shutdown view the lines that shutdownHeader draws, if it
-// draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
-// than 180 columns the second page of the detail, and at less than 120x16 the detail beside the list, which Detail.Open
-// then lays over it; at less than 120x30 the second line of keys; at less than 80x24 the header keeps one line, and with the height go
->>>>>>> 2f4ca615 (Lists have the detail of their row beside them, with pages that read what they show)
+// shutdown view the lines that shutdownHeader draws, if it draws any), the tabs, the body, the status line and the keys.
+//
+// What a smaller screen loses, in this order: at less than 180 columns the second page of the detail, at less than 120x16
+// the detail next to the list, which Detail.Open then lays over it; at less than 120x30 the second line of keys; at less
+// than 80x24 the header keeps one line, and with the height go
 // first the tabs (below 10 lines), then the status line (below 8), whose prompt or message then takes the keys' place;
 // at less than 40x6 there is one line.
 func Draw(s Screen) []string {

@@ -29,13 +29,17 @@ type kindInfo struct {
 
 var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList, Inbox: inboxList}
 
-// infoOf is empty for a view without a list.
-func infoOf(v View) (i kindInfo) {
-	if k := kinds[v]; k != nil {
-		i = k.about()
+// infos are made once, because a frame asks for them many times.
+var infos = func() map[View]kindInfo {
+	out := make(map[View]kindInfo, len(kinds))
+	for v, k := range kinds {
+		out[v] = k.about()
 	}
-	return i
-}
+	return out
+}()
+
+// infoOf is empty for a view without a list.
+func infoOf(v View) kindInfo { return infos[v] }
 
 // Order returns snap with the rows of v filtered and sorted as t says. It changes nothing of snap's and may be called
 // from any goroutine. Ten thousand rows take milliseconds: call it off the loop that draws.
@@ -92,7 +96,7 @@ func (l *list[T]) about() kindInfo {
 		}
 	}
 	for _, p := range l.pages {
-		i.pages = append(i.pages, PageInfo{p.name, p.beside, p.ends, p.folds})
+		i.pages = append(i.pages, PageInfo{p.name, p.second, p.ends, p.folds})
 	}
 	return i
 }

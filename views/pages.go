@@ -26,8 +26,8 @@ type page[T any] struct {
 	// It is called for each frame and for each key that scrolls: a page that is costly to draw keeps its lines in its field of
 	// Screen, drawn for a width when they were read.
 	lines func(s *Screen, row *T, p pane) []string
-	// beside is the page that stands at its right where the screen has room for two; empty: the first other one.
-	beside string
+	// second is the page that stands at its right where the screen has room for two; empty: the first other one.
+	second string
 	// ends says that the page opens at its end and stays there as it grows, until it is scrolled up.
 	ends bool
 	// folds says that the page draws more when Detail.Unfolded is set, which z then changes.
@@ -56,43 +56,43 @@ type Detail struct {
 
 // PageInfo is what does not depend on a row: see page.
 type PageInfo struct {
-	Name, Beside string
+	Name, Second string
 	Ends, Folds  bool
 }
 
 // Pages are the pages of the details of v, none for a view without a list.
 func Pages(v View) []PageInfo { return infoOf(v).pages }
 
-// InSight are the names of the pages that a screen of this size shows: none, the open one, or that and the one beside it.
+// InSight are the names of the pages that a screen of this size shows: none, the open one, or that and the second one.
 // It looks at W, H, View and Detail alone.
 func InSight(s Screen) []string {
 	s.W, s.H = max(s.W, 1), max(s.H, 1)
 	sp := s.split(s.W)
-	open, beside := s.openPages()
+	open, second := s.openPages()
 	switch {
 	case sp.dw == 0:
 		return nil
 	case sp.bw == 0:
 		return []string{open}
 	}
-	return []string{open, beside}
+	return []string{open, second}
 }
 
-// openPages are the names of the open page and of the one beside it; empty for a view without pages.
-func (s *Screen) openPages() (open, beside string) {
+// openPages are the names of the open page and of the second one; empty for a view without pages.
+func (s *Screen) openPages() (open, second string) {
 	pages := Pages(s.View)
 	if len(pages) == 0 {
 		return "", ""
 	}
 	at := max(slices.IndexFunc(pages, func(p PageInfo) bool { return p.Name == s.Detail.Page }), 0)
-	other := max(slices.IndexFunc(pages, func(p PageInfo) bool { return p.Name == pages[at].Beside && p.Name != pages[at].Name }), -1)
+	other := max(slices.IndexFunc(pages, func(p PageInfo) bool { return p.Name == pages[at].Second && p.Name != pages[at].Name }), -1)
 	if other < 0 {
 		other = slices.IndexFunc(pages, func(p PageInfo) bool { return p.Name != pages[at].Name })
 	}
 	if other >= 0 {
-		beside = pages[other].Name
+		second = pages[other].Name
 	}
-	return pages[at].Name, beside
+	return pages[at].Name, second
 }
 
 // PageLines is how many lines the open page has on this screen, and how many of them it shows at a time; 0, 0 if no page is in
@@ -139,7 +139,7 @@ func (l *list[T]) pageLines(s *Screen, p pane) int {
 }
 
 // detail draws the page called name of the selected row: exactly h lines of w cells. The open one has the title with all pages
-// and is scrolled; the one beside it has its own name as title and shows its begin, or its end if it ends.
+// and is scrolled; the second one has its own name as title and shows its begin, or its end if it ends.
 func (l *list[T]) detail(s *Screen, name string, open bool, w, h int) []string {
 	row := l.selected(s)
 	if row == nil {

@@ -275,24 +275,24 @@ func (o *Opts) indent(depth int) string {
 	return spaces(2*min(depth-1, deepest)) + o.glyph(glyphBranch) + " "
 }
 
-// From besideWidth columns and besideHeight lines on a list has its detail beside it, from twoWidth on with two pages.
+// From sideWidth columns and sideHeight lines on a list has its detail next to it, from twoWidth on with two pages.
 const (
-	besideWidth, besideHeight = 120, 16
+	sideWidth, sideHeight = 120, 16
 	twoWidth                  = 180
 )
 
-// split is how wide a list, the open page and the one beside it are, each 0 if it is not shown.
+// split is how wide a list, the open page and the second one are, each 0 if it is not shown.
 type split struct{ lw, dw, bw int }
 
 func (s *Screen) split(w int) split {
-	open, beside := s.openPages()
-	both := s.W >= besideWidth && s.H >= besideHeight
+	open, second := s.openPages()
+	both := s.W >= sideWidth && s.H >= sideHeight
 	switch {
 	case open == "", s.layout() == layoutLine, !both && !s.Detail.Open:
 		return split{lw: w}
 	case !both, s.Detail.Whole:
 		return split{dw: w}
-	case s.W < twoWidth || beside == "":
+	case s.W < twoWidth || second == "":
 		dw := (w - 1) / 2
 		return split{lw: w - 1 - dw, dw: dw}
 	}
@@ -308,10 +308,10 @@ func (l *list[T]) body(s *Screen, w, h int) []string {
 	if sp.dw == 0 {
 		return l.table(s, sp.lw, h)
 	}
-	open, beside := s.openPages()
+	open, second := s.openPages()
 	lines := l.detail(s, open, true, sp.dw, h)
 	if sp.bw > 0 {
-		lines = s.joined("", lines, l.detail(s, beside, false, sp.bw, h))
+		lines = s.joined("", lines, l.detail(s, second, false, sp.bw, h))
 	}
 	if sp.lw > 0 {
 		lines = s.joined("", fit(l.table(s, sp.lw, h), sp.lw, h), lines)
