@@ -278,7 +278,7 @@ func (o *Opts) indent(depth int) string {
 // From sideWidth columns and sideHeight lines on a list has its detail next to it, from twoWidth on with two pages.
 const (
 	sideWidth, sideHeight = 120, 16
-	twoWidth                  = 180
+	twoWidth              = 180
 )
 
 // split is how wide a list, the open page and the second one are, each 0 if it is not shown.
