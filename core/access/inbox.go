@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -50,7 +49,7 @@ func (p *People) Answer(ctx context.Context, cmd ops.Command) (string, error) {
 		return "", &ops.Error{Code: ops.CodeConflict, Message: "this user does not ask any more", Hint: "`gatewaytui people` lists who does"}
 	}
 	who := Person{ask.Platform, ask.ID}
-	by := cmp.Or(term.Clean(cmd.By.User, maxName), cmd.By.Via)
+	by := term.Clean(cmd.By.User, maxName)
 	switch cmd.Verb {
 	case ops.VerbApprove:
 		return p.admit(ctx, who, ops.RoleGuest, by, ops.FromPairing)

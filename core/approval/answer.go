@@ -30,7 +30,7 @@ type answer struct {
 // Answer implements operator.InboxSource for callers of the control socket, the console and the command line, who are owners. The
 // operator has refused tools, and writes the audit row.
 func (b *Book) Answer(ctx context.Context, cmd ops.Command) (detail string, err error) {
-	return b.answer(ctx, answer{id: cmd.Target, allow: cmd.Verb == ops.VerbApprove, scope: cmd.Scope, reason: cmd.Reason, by: cmp.Or(cmd.By.User, "an operator")})
+	return b.answer(ctx, answer{id: cmd.Target, allow: cmd.Verb == ops.VerbApprove, scope: cmd.Scope, reason: cmd.Reason, by: cmd.By.User})
 }
 
 // AnswerChat is the answer of a person in the chat of the session key. user is the person as the platform names them, words are a

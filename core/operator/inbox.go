@@ -15,8 +15,8 @@ import (
 type InboxSource interface {
 	// Inbox is its requests in any order: all that wait, and a bounded number that have ended. It reads memory alone.
 	Inbox() []ops.InboxItem
-	// Answer carries out approve, deny or answer on the request with the id cmd.Target, and returns what was done in one line. It
-	// decides again what the caller has checked: a request that has ended meanwhile is CodeConflict. Nothing runs after an error.
+	// Answer carries out approve, deny or answer on the request with the id cmd.Target, and returns what was done in one line.
+	// cmd.By.User says who answers, also where that is not a named user. It decides again what the caller has checked: a request that has ended meanwhile is CodeConflict. Nothing runs after an error.
 	Answer(ctx context.Context, cmd ops.Command) (detail string, err error)
 }
 
@@ -125,7 +125,7 @@ func (op *Operator) answerInbox(ctx context.Context, cmd ops.Command) (string, a
 	if src == nil {
 		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "request " + term.Quote(cmd.Target) + " has just ended", Hint: "nothing was done"}
 	}
-	cmd.Target = item.ID
+	cmd.Target, cmd.By.User = item.ID, actor(cmd.By)
 	detail, err := src.Answer(ctx, cmd)
 	return detail, nil, err
 }

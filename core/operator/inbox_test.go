@@ -81,6 +81,7 @@ func TestTR4_AnAnswerReachesTheRequestThatItNamesOrNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			op, approvals, pairings := twoSources()
+			tc.cmd.By = ops.Actor{Via: "socket", UID: 1000, PID: 42}
 			_, _, err := op.answerInbox(t.Context(), tc.cmd)
 			if tc.code != "" {
 				if !ops.HasCode(err, tc.code) || !strings.Contains(err.Error(), tc.says) {
@@ -91,7 +92,7 @@ func TestTR4_AnAnswerReachesTheRequestThatItNamesOrNothing(t *testing.T) {
 				}
 				return
 			}
-			tc.cmd.Target = "B2"
+			tc.cmd.Target, tc.cmd.By.User = "B2", "uid 1000, pid 42" // the row says who answered
 			if err != nil || len(pairings.answered) != 0 || len(approvals.answered) != 1 || approvals.answered[0] != tc.cmd {
 				t.Errorf("%v; the answers are %+v and %+v", err, approvals.answered, pairings.answered)
 			}
