@@ -19,7 +19,7 @@ import (
 )
 
 // atOnce is a config whose model answers everything at once.
-func atOnce(b *testing.B) string {
+func atOnce(b testing.TB) string {
 	b.Helper()
 	script, err := fixtures.Script("bench")
 	if err != nil {
@@ -203,7 +203,7 @@ func BenchmarkLatencyOverAPI(b *testing.B) {
 	g.stop()
 }
 
-func ask(b *testing.B, client *http.Client, api, user string) {
+func ask(b testing.TB, client *http.Client, api, user string) {
 	res, err := post(b.Context(), client, api, user, asking("hello"))
 	if err != nil {
 		b.Error(err)

@@ -54,7 +54,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 }
 
 // turnsASecond makes turns in 16 sessions at a time, of 80 messages each, at a rate, until quiet is closed, and waits for them.
-func turnsASecond(b *testing.B, g *gateway, client *http.Client, rate int, quiet <-chan struct{}) {
+func turnsASecond(b testing.TB, g *gateway, client *http.Client, rate int, quiet <-chan struct{}) {
 	began := time.Now()
 	var clients sync.WaitGroup
 	defer clients.Wait()
