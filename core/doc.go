@@ -25,6 +25,7 @@
 //	reap          the process trees of a stop, ended in one kill
 //	shutdown      the plan as data, its executor and its report
 //	session       keys, reset policies, mailboxes, the life of a turn
+//	timeline      what a turn does, as it happens: calls with their times and costs
 //	agent         the model loop, delegation, Close; the cache
 //	budget        what model calls cost, and the calls that a budget does not allow
 //	window        what of a conversation fits the context of a model

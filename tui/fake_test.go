@@ -19,26 +19,28 @@ import (
 
 // gateway is an ops.Console that plays one: it answers with what the test put there and records what it was asked.
 type gateway struct {
-	crowd    []ops.Session // more sessions than a snapshot has
-	mu       sync.Mutex
-	snap     ops.Snapshot
-	stop     *ops.Shutdown
-	err      error // of every look
-	preview  ops.Preview
-	previewE error
-	doE      error
-	request  ops.Request
-	given    []ops.Command
-	looks    int // snapshots that were asked for
-	lives    []ops.Life
-	historyE error
-	asked    []ops.Query // of past lives
-	hits     []ops.Hit   // of every search but one for "nothing"
-	events   []ops.Event
-	wake     chan struct{}
-	over     bool
-	mute     bool // never answers, not even at the end of its context
-	release  chan struct{}
+	crowd     []ops.Session // more sessions than a snapshot has
+	mu        sync.Mutex
+	snap      ops.Snapshot
+	stop      *ops.Shutdown
+	err       error // of every look
+	preview   ops.Preview
+	previewE  error
+	doE       error
+	request   ops.Request
+	given     []ops.Command
+	looks     int // snapshots that were asked for
+	lives     []ops.Life
+	historyE  error
+	asked     []ops.Query           // of past lives
+	hits      []ops.Hit             // of every search but one for "nothing"
+	turns     map[string][]ops.Turn // by session
+	timelines map[string]ops.Timeline
+	events    []ops.Event
+	wake      chan struct{}
+	over      bool
+	mute      bool // never answers, not even at the end of its context
+	release   chan struct{}
 }
 
 func newGateway() *gateway {
@@ -252,6 +254,18 @@ func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 
 func (g *gateway) Transcript(ctx context.Context, _ string, _ ops.MessageQuery) (ops.Page[ops.Message], error) {
 	return ops.Page[ops.Message]{}, g.enter(ctx)
+}
+
+func (g *gateway) Turns(ctx context.Context, session string, _ ops.Query) (ops.Page[ops.Turn], error) {
+	return ops.Page[ops.Turn]{Items: g.turns[session]}, g.enter(ctx)
+}
+
+func (g *gateway) Timeline(ctx context.Context, turn string) (ops.Timeline, error) {
+	t, found := g.timelines[turn]
+	if !found {
+		return t, &ops.Error{Code: ops.CodeNotFound, Message: "no turn " + turn}
+	}
+	return t, g.enter(ctx)
 }
 
 func (g *gateway) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, error) {

@@ -123,7 +123,7 @@ func (r *run) fit() error {
 
 // compact does what the plan for the conversation says. asked means that its people want it compacted in any case, and keep what
 // the summary must not leave out. It reports what was done; nil: nothing was to be done.
-func (r *run) compact(asked bool, keep string) (*Compacted, error) {
+func (r *run) compact(asked bool, keep string) (did *Compacted, err error) {
 	a := r.a
 	r.progress(ops.DoingCompact)
 	durable, err := r.reload()
@@ -138,7 +138,12 @@ func (r *run) compact(asked bool, keep string) (*Compacted, error) {
 	if fixed := a.gauge.Tokens(r.fixed()); fixed > a.contextWindow()/2 {
 		a.log.Warn("the prompt and the tools fill more than half of the model's context", "event", ops.LogContextFixed, "session", a.cfg.Session, "tokens", fixed, "window", a.contextWindow())
 	}
-	did := &Compacted{Before: a.gauge.Tokens(past.Tokens()), Messages: plan.Cut}
+	r.compacting = r.span(ops.TimelineCompaction, "context")
+	defer func() {
+		r.compacting.End(compactionResult(did, err))
+		r.compacting = nil
+	}()
+	did = &Compacted{Before: a.gauge.Tokens(past.Tokens()), Messages: plan.Cut}
 	summary := past.Digest.Summary
 	if plan.Cut > 0 {
 		var made bool

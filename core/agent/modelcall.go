@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/timeline"
 	"gatewaytui/core/tool"
 )
 
@@ -48,9 +50,10 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, err
 	}
 	began := time.Now()
+	span := r.span(ops.TimelineModel, r.a.client.Name())
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
-	r.called(made{by: r.a.cfg.Models, name: r.a.client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: streamed.Len() > 0, first: first})
+	r.called(made{span: span, by: r.a.cfg.Models, name: r.a.client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: streamed.Len() > 0, first: first})
 	if err == nil {
 		if sent >= learnFrom {
 			r.a.gauge.Learn(sent, resp.Usage.In)
@@ -73,6 +76,7 @@ func (r *run) complete() (model.Message, error) {
 
 // made is a model call that ended.
 type made struct {
+	span  *timeline.Span
 	by    model.Provider
 	name  string // of the client that made it
 	resp  model.Response
@@ -96,7 +100,13 @@ func (r *run) called(m made) {
 		}
 		r.a.cfg.Called(call)
 	}
-	r.res.Usage.Add(r.settle(m).Count())
+	used := r.settle(m)
+	r.res.Usage.Add(used.Count())
+	m.span.Used(used.In, used.Cached, used.Out, used.Cost, used.Priced)
+	if m.span != r.compacting {
+		m.span.Named(m.resp.Model)
+		m.span.End(r.outcome(m))
+	}
 }
 
 // slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn
@@ -107,14 +117,20 @@ func (r *run) slot() (release func(), err error) {
 		return func() {}, nil
 	}
 	waited := false
+	var span *timeline.Span
 	release, err = slots.Acquire(r.ctx, r.a.cfg.Session, func() {
 		waited = true
+		span = r.span(ops.TimelineWait, limit.ModelCalls)
 		if r.turn.Waiting != nil && r.ctx.Err() == nil {
 			r.turn.Waiting()
 		}
 	})
-	if err == nil && waited {
+	switch {
+	case err == nil && waited:
+		span.End("")
 		r.progress(ops.DoingModelCall)
+	case waited:
+		span.End(ops.TimelineInterrupted)
 	}
 	return release, err
 }

@@ -90,7 +90,7 @@ func (r *run) summarise(past window.Past, plan window.Plan, keep string) (string
 		}
 	})
 	release()
-	r.called(made{by: by, name: client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: moved != began, first: first})
+	r.called(made{span: r.compacting, by: by, name: client.Name(), resp: resp, err: err, began: began, sent: sent, streamed: moved != began, first: first})
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
+	"gatewaytui/core/timeline"
 	"gatewaytui/core/window"
 )
 
@@ -46,6 +47,8 @@ type Turn struct {
 	Calls *Calls
 	// Spending is what the turn and its children may spend; nil: nothing is counted.
 	Spending *budget.Turn
+	// Line records the calls of the turn and of its children; nil: nothing does.
+	Line *timeline.Line
 	// Delta gets the text of the answer as it arrives.
 	Delta func(text string)
 	// Progress is called only when the model or a tool made progress (D13), with the current activity.
@@ -107,6 +110,8 @@ type run struct {
 	retried bool
 	// over is the answer for the user when a tool ended the turn; else empty.
 	over string
+	// compacting is the compaction under way, for the timeline; nil: there is none.
+	compacting *timeline.Span
 }
 
 // Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause. Only a

@@ -45,14 +45,25 @@ func (b *Book) ask(ctx context.Context, call tool.Call, step tool.Step, row stor
 	r.offersTurn = m.asks >= offersTurnFrom
 	b.waiting[row.ID] = r
 	b.mu.Unlock()
+	asked := call.Span.Ask(step.Text)
 	row = b.await(ctx, call, r, row)
+	asked.End(answered(row))
 	if row.Turn != "" {
 		_ = b.turns.Unpark(ctx, row.Session, root(row.Turn), row.ID) // its error is ctx's end
 	}
+	call.Span.Again()
 	if ctx.Err() != nil {
 		return &tool.WithheldError{Text: "the request to do this was withdrawn because the turn ended (" + reasonOf(ctx) + "). It was not run. If it is still needed, ask again."}
 	}
 	return b.verdict(row)
+}
+
+// answered is how a request ended, for the timeline of its turn.
+func answered(row store.Approval) string {
+	if row.By != "" {
+		return string(row.State) + " by " + row.By
+	}
+	return string(row.State)
 }
 
 // await shows a request to people and returns its row as it ended. What asks outside of a turn has no slot to give up.

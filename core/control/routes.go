@@ -38,6 +38,8 @@ func (s *Server) table() []route {
 		{"GET", "/v1/snapshot", s.snapshot, false},
 		{"GET", "/v1/sessions", list(s, console.Sessions, "key"), false},
 		{"GET", "/v1/sessions/{target}/transcript", s.transcript, false},
+		{"GET", "/v1/sessions/{target}/turns", s.turns, false},
+		{"GET", "/v1/turns/{target}", s.timeline, false},
 		{"GET", "/v1/agents", list(s, console.Agents), false},
 		{"GET", "/v1/processes", list(s, console.Processes), false},
 		{"GET", "/v1/adapters", list(s, console.Adapters), false},

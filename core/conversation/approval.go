@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/timeline"
 )
 
 // Approvals takes the answers of people in chats. *approval.Book is one.
@@ -27,10 +29,17 @@ func (c *Conversations) Unpark(ctx context.Context, key, turn, approval string) 
 	if slot == nil {
 		return nil
 	}
+	var line *timeline.Line
+	if t, running := c.o.Table.Running(key); running && t.ID == turn {
+		line = t.Line
+	}
+	span := line.Begin(ops.TimelineWait, limit.Turns, "")
 	select {
 	case <-slot:
+		span.End("")
 		return nil
 	case <-ctx.Done():
+		span.End(ops.TimelineInterrupted)
 		return context.Cause(ctx)
 	}
 }

@@ -138,6 +138,7 @@ func (c *Conversations) endOf(t *session.Turn, end store.Turn, left session.End,
 		TokensIn: left.TokensIn, TokensOut: left.TokensOut, TokensCached: left.TokensCached, Unpriced: left.Unpriced, Cost: left.Cost, Priced: left.Priced,
 	}
 	end.ID, end.SessionID, end.Life, end.StartedAt, end.EndedAt = t.ID, t.Session.ID, c.o.Life, t.Started, now
+	end.Timeline = t.Line.Record(c.definition(t).Name, true).Encode()
 	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, end, last) }
 }
 
@@ -226,7 +227,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Line: t.Line, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: r.waitsForSlot,
 	}
@@ -272,9 +273,11 @@ func (r *turnRunner) files(ctx context.Context, sees bool) (text string, images 
 	if t.Message.Files == "" || t.Message.Compact {
 		return t.Message.Text, nil
 	}
+	span := t.Line.Begin(ops.TimelineWait, ops.TimelineFiles, "")
 	taken := c.o.Media.Take(ctx, media.Message{
 		Session: t.Session.Key, Text: t.Message.Text, Files: t.Message.Files, Sees: sees, Progress: r.progress,
 	})
+	span.End("")
 	if len(taken.Refused) > 0 && ctx.Err() == nil {
 		c.o.Outbox.Notice(session.Owner(t.Session.Key), t.Message.Target, "I could not take everything. "+strings.Join(taken.Refused, ". ")+".")
 	}

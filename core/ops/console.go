@@ -56,6 +56,12 @@ type Console interface {
 	// of any one, which is named by its id. A page ends early at MaxPageBytes. Next goes in MessageQuery.After.
 	Transcript(ctx context.Context, session string, q MessageQuery) (Page[Message], error)
 
+	// Turns are the turns of a conversation, newest first: of the current one of a session, which is named by its key, or of any one,
+	// which is named by its id. Filters are not taken.
+	Turns(ctx context.Context, session string, q Query) (Page[Turn], error)
+	// Timeline is what a turn did and does, by its id. A turn of a request without a conversation is known while it runs.
+	Timeline(ctx context.Context, turn string) (Timeline, error)
+
 	// Search is what was said that has all of a text's words, newest first. It answers within a second at a million messages.
 	Search(ctx context.Context, q SearchQuery) (Found, error)
 

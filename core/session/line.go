@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/timeline"
 )
 
 // Enqueue puts m into the mailbox of key, and makes the session if it is new. If the session and a slot are free, a turn
@@ -81,7 +82,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	e.active(m.At)
 	now := time.Now()
 	t := &Turn{
-		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now,
+		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now, Line: timeline.New(now, m.At),
 		written: make(chan struct{}), released: make(chan struct{}),
 		now: Activity{Progress: now, Doing: "starting", Since: now},
 	}

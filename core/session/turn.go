@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/timeline"
 )
 
 // The causes with which a reset and similar actions end a turn.
@@ -25,6 +26,8 @@ type Turn struct {
 	Session Session // as it was when the turn began
 	Message Message
 	Started time.Time
+	// Line records what the turn does.
+	Line *timeline.Line
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc

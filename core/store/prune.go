@@ -26,7 +26,8 @@ type Cutoffs struct {
 	// Transcripts are conversations with their turns and messages.
 	Transcripts, Audit time.Time
 	// Rest is everything else: the journal, past lives with their shutdowns, messages to and from chats that have their answer,
-	// answers that the API keeps, warnings about budgets, raises of budgets that have ended, and quarantined rows. What was used stays.
+	// answers that the API keeps, warnings about budgets, raises of budgets that have ended, and quarantined rows. Timelines are part
+	// of it, also those of conversations that go on. What was used stays.
 	Rest time.Time
 }
 
@@ -50,6 +51,7 @@ var prunings = []struct {
 	{"lives", "", ofRest, `DELETE FROM lives WHERE id IN ` + goneLives},
 	{"inbox", "", ofRest, `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
 	{"outbox", "", ofRest, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
+	{"timelines", "", ofRest, `DELETE FROM timelines WHERE turn_id IN (SELECT turn_id FROM timelines WHERE at < ?1 LIMIT ?2)`},
 	{"responses", "", ofRest, `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
 	{"pairings", "", ofRest, `DELETE FROM pairings WHERE (platform, id) IN (SELECT platform, id FROM pairings WHERE asked < ?1 LIMIT ?2)`},
 	{"approvals", "", ofAudit, `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ended_at < ?1 LIMIT ?2)`},

@@ -335,6 +335,16 @@ CREATE TABLE shutdowns (
 -- index shutdowns_of_life on shutdowns
 CREATE INDEX shutdowns_of_life ON shutdowns (life);
 
+-- table timelines on timelines
+CREATE TABLE timelines (
+    turn_id TEXT    NOT NULL PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+    at      INTEGER, -- when the turn ended
+    record  TEXT    NOT NULL
+) STRICT;
+
+-- index timelines_at on timelines
+CREATE INDEX timelines_at ON timelines (at);
+
 -- table turns on turns
 CREATE TABLE turns (
     id         TEXT    NOT NULL PRIMARY KEY,

@@ -42,6 +42,8 @@ type Turn struct {
 	Reply   *Outbox
 	// Also are further inbox rows that the turn works on: they begin with it, and its answer is theirs.
 	Also []string
+	// Timeline is what the turn did, which is written with its end; empty: nothing is.
+	Timeline string
 	// Charge is what is written to the counters of budgets with the turn's begin or end; nil: nothing is, and what the turn has reserved
 	// stays reserved.
 	Charge *Charge
@@ -182,6 +184,9 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 			return ErrStaleTurn
 		}
 		if err := t.addCharge(turn.Charge); err != nil {
+			return err
+		}
+		if err := t.putTimeline(turn); err != nil {
 			return err
 		}
 		if err := t.appendMessages(v.ID, turn.ID, msgs); err != nil {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 )
 
@@ -114,6 +115,7 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	if _, withheld := errors.AsType[*WithheldError](err); err != nil && ctx.Err() != nil && !withheld {
 		err = errors.New("interrupted before it was done; it may or may not have taken effect")
 	}
+	call.Span.End(result(ctx, err))
 	if err != nil {
 		text = errorText(err)
 	}
@@ -121,6 +123,21 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 		text = s.mask(text)
 	}
 	return truncate(text, s.limit)
+}
+
+// result is what became of a call, for the timeline.
+func result(ctx context.Context, err error) string {
+	_, withheld := errors.AsType[*WithheldError](err)
+	_, over := errors.AsType[*OverError](err)
+	switch {
+	case withheld || over:
+		return ops.TimelineNotRun
+	case ctx.Err() != nil:
+		return ops.TimelineInterrupted
+	case err != nil:
+		return ops.TimelineFailed
+	}
+	return ""
 }
 
 func (s *Set) run(ctx context.Context, name string, call Call) (text string, err error) {

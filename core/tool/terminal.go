@@ -183,6 +183,13 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, failure func(p
 		}
 	}
 	res.ExitCode = exit.Code
+	switch {
+	case ctx.Err() != nil:
+	case res.TimedOut:
+		call.Span.End("timed out")
+	default:
+		call.Span.End(fmt.Sprintf("exit %d", exit.Code))
+	}
 	res.Output, res.Truncated = p.Output()
 	res.Limit = limitOf(exit, res.Output)
 	return fitLimit(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })

@@ -15,6 +15,7 @@ import (
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/timeline"
 )
 
 // Tool is one thing that a model can call. It is shared by all agents and used by many goroutines at once.
@@ -49,6 +50,9 @@ type Call struct {
 	Over func(answer string)
 	// Delegate runs a child of the calling agent.
 	Delegate Delegator
+	// Span is the call in the timeline of its turn; nil: nothing records it. Set.Run ends it; a tool that knows more than that it went
+	// well ends it before.
+	Span *timeline.Span
 }
 
 // Delegator runs child agents. The agent implements it.
