@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// OP3: a timeline is written with the end of its turn, goes with it or when it is old, and is no reason to lose the turn.
+// OP3: a timeline is written with the end of its turn, and is deleted with it, or when it is old.
 func TestOP3_ATimelineLivesAsLongAsItsTurnAndNoLongerThanTheRetention(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx := t.Context()
