@@ -23,6 +23,7 @@ var arrows = map[string][]string{
 		"core/control", "core/demo", "core/doctor", "core/fence", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},
+	"core/lessons":                     {"core/ops", "core/shutdown", "core/text"},
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops", "core/bound"},
 	"core/instance":                    {"core/ops", "core/text", "core/process/kernel"},
@@ -104,11 +105,11 @@ var arrows = map[string][]string{
 	"fixtures/syncbuf":                 {},
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
-	"views":                            {"core/ops", "core/term", "core/filter"},
-	"views/lines":                      {"core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
+	"views":                            {"core/lessons", "core/ops", "core/term", "core/filter"},
+	"views/lines":                      {"core/lessons", "core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
 	"tui":                              {"core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg", "core/bound"},
 	"tui/plain":                        {"core/ops", "core/text", "core/filter", "core/follow", "views/lines", "tui"},
-	"tui/console":                      {"core/ops", "core/follow", "views/lines", "tui", "tui/plain"},
+	"tui/console":                      {"core/lessons", "core/ops", "core/follow", "views/lines", "tui", "tui/plain"},
 	"tui/darkbg":                       {},
 }
 

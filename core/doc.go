@@ -24,6 +24,7 @@
 //	background    background tasks as one tracked group
 //	reap          the process trees of a stop, ended in one kill
 //	shutdown      the plan as data, its executor and its report
+//	lessons       what a stop that is over teaches: where its time went, what would help
 //	session       keys, reset policies, mailboxes, the life of a turn
 //	timeline      what a turn does, as it happens: calls with their times and costs
 //	agent         the model loop, delegation, Close; the cache

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
 	"gatewaytui/core/host"
+	"gatewaytui/core/lessons"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/tui"
@@ -87,7 +88,9 @@ func (p *program) attach(ctx context.Context, look console.Look, readOnly bool) 
 	case exit.How == tui.TerminalLost:
 		return &outcome{code: exitHungUp} // no terminal is left to write to
 	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
-		p.lines().Shutdown(c.Complete(*exit.Final))
+		final := c.Complete(*exit.Final)
+		p.lines().Shutdown(final)
+		p.lines().Lessons(final, g.Earlier(final.Life, lessons.Earlier-1)...)
 	default:
 		p.say("detached; the gateway (pid %d) keeps running", s.PID)
 	}
@@ -133,7 +136,7 @@ func (p *program) embed(look console.Look, c host.ConsoleOptions) (host.Console,
 	if e == nil {
 		return nil, why
 	}
-	e.AtEnd = c.LastLines
+	e.AtEnd, e.Earlier = c.LastLines, c.Earlier
 	return embedded{e}, ""
 }
 

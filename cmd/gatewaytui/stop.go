@@ -17,6 +17,7 @@ import (
 
 	"gatewaytui/core/follow"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lessons"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/service"
@@ -193,6 +194,7 @@ func (e *ending) wait(ctx context.Context) error {
 	e.p.show(report, func() {
 		e.showRest(report)
 		e.p.say("stopped     %s", lines.Stopped(report, report.ExitCode))
+		e.p.lines().Lessons(report, e.g.Earlier(e.life, lessons.Earlier-1)...)
 	})
 	return badEnd(report, "gatewaytui history --shutdowns shows what failed, once it runs again")
 }

@@ -51,6 +51,8 @@ type ConsoleOptions struct {
 	Named bool
 	// LastLines are printed after the end; nil is nothing.
 	LastLines func(report ops.Shutdown, exitCode int) []string
+	// Earlier are the reports of the stops before that of a life, newest first, at most so many.
+	Earlier func(life string, most int) []ops.Shutdown
 }
 
 // Console is the console in front of the gateway of this process. The gateway never waits for it but in Close, which is bounded.

@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/demo"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -109,7 +110,7 @@ func (l *life) openLog() (closeLog func(), err error) {
 	why := ""
 	if l.o.Console != nil {
 		var c Console
-		c, why = l.o.Console(ConsoleOptions{Home: l.home.Dir(), Named: l.o.Home != "" || l.o.Getenv("GATEWAYTUI_HOME") != "", LastLines: l.lastLines()})
+		c, why = l.o.Console(ConsoleOptions{Home: l.home.Dir(), Named: l.o.Home != "" || l.o.Getenv("GATEWAYTUI_HOME") != "", LastLines: l.lastLines(), Earlier: lives.Files{Dir: l.home.Dumps()}.Earlier})
 		if c != nil {
 			l.console, none = c, false
 		}

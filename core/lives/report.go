@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
+	"slices"
+	"strings"
 
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
@@ -33,6 +36,25 @@ func (f Files) ReadReport(life string) (r ops.Shutdown, found bool, err error) {
 		r, err = parseReport(text, life)
 	}
 	return r, err == nil, err
+}
+
+// Earlier are the reports of the stops before that of life, newest first, at most so many. A report that cannot be used
+// counts as none.
+func (f Files) Earlier(life string, most int) (out []ops.Shutdown) {
+	entries, err := os.ReadDir(f.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range slices.Backward(entries) { // ids are in the order of time
+		id, is := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".json"), "shutdown-")
+		if !is || id >= life || len(out) == most {
+			continue
+		}
+		if r, found, err := f.ReadReport(id); found && err == nil {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // parseReport reads the report of a life's shutdown. A report that no gateway writes is an error.

@@ -125,8 +125,18 @@ type Shutdown struct {
 	// Escalations are the moments at which the stop became stronger, in order; empty if it ran as it was asked for. There are
 	// at most two.
 	Escalations []Escalation `json:"escalations,omitempty"`
-	Outcome     string       `json:"outcome"`
-	ExitCode    int          `json:"exit_code"`
+	// LeftBehind is counted when the stores are closed; nil: the stop did not come so far.
+	LeftBehind *LeftBehind `json:"left_behind,omitempty"`
+	Outcome    string      `json:"outcome"`
+	ExitCode   int         `json:"exit_code"`
+}
+
+// LeftBehind is what a stop leaves: process trees that still run, turns that were interrupted, and replies that are not sent
+// yet. The next life goes on with the turns, and sends the replies.
+type LeftBehind struct {
+	Processes int `json:"processes"`
+	Turns     int `json:"turns"`
+	Replies   int `json:"replies"`
 }
 
 // Escalation is a running stop that became stronger.

@@ -82,8 +82,9 @@ type Options struct {
 // Phases are the phases of one gateway's stop. Its methods may be called from any goroutine.
 type Phases struct {
 	o Options
-	// turnsLeft says that the drain left turns.
+	// turnsLeft says that the drain left turns, and cutOff has the ids of the turns that were interrupted.
 	turnsLeft atomic.Bool
+	cutOff    sync.Map
 	// eventsFlushed is closed when every event of the phases before the last one is emitted.
 	eventsFlushed chan struct{}
 }
@@ -213,6 +214,7 @@ func (f *Phases) interruptItems(_ context.Context, _ *shutdown.Run) []shutdown.I
 	f.turnsLeft.Store(true)
 	var items []shutdown.Item
 	for _, v := range f.o.Table.Turns() {
+		f.cutOff.Store(v.ID, nil)
 		items = append(items, shutdown.Item{Kind: "turn", ID: v.Session.Key, Progress: f.turnProgress(v.Turn), Run: func(ctx context.Context) error {
 			f.o.Table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 			select {
@@ -244,6 +246,7 @@ func (f *Phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	// A graceful stop that drained comes here without the interrupt phase, and a turn that is left after it, because it
 	// began in the same moment, is cut off here.
 	for _, v := range f.o.Table.Turns() {
+		f.cutOff.Store(v.ID, nil)
 		f.o.Table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
 	items := f.o.Trees.Sessions()
@@ -366,9 +369,23 @@ func half(ctx context.Context) time.Duration {
 	return max(time.Until(deadline)/2, 1)
 }
 
+// leftBehind counts what this stop leaves to the next life.
+func (f *Phases) leftBehind() ops.LeftBehind {
+	for _, v := range f.o.Table.Turns() { // those of an immediate stop, which interrupts none
+		f.cutOff.Store(v.ID, nil)
+	}
+	b := ops.LeftBehind{Processes: f.o.Trees.Left(), Replies: f.o.Outbox.Waiting()}
+	f.cutOff.Range(func(any, any) bool {
+		b.Turns++
+		return true
+	})
+	return b
+}
+
 // storeItems close what is on disk, each by itself, so that one that fails does not keep the next open (S17). The report
 // goes into the store first: a store that takes nothing more is still closed.
 func (f *Phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+	r.LeavesBehind(f.leftBehind())
 	var items []shutdown.Item
 	if f.o.Recovery.Store() != nil {
 		items = one("store", "gateway.db", func(ctx context.Context) error {

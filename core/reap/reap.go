@@ -38,6 +38,9 @@ type Trees struct {
 // New returns the trees of procs. grace is the time from TERM to KILL.
 func New(procs Killer, grace time.Duration) *Trees { return &Trees{procs: procs, grace: grace} }
 
+// Left is how many trees run.
+func (k *Trees) Left() int { return k.procs.Count() }
+
 // graceLeft is the grace of the next kill of this stop.
 func (k *Trees) graceLeft() time.Duration {
 	if k.graceSpent.Load() {

@@ -121,6 +121,11 @@ func (g *Gateway) FinalReport(life string) (report ops.Shutdown, found bool) {
 	return g.report(context.Background(), life, g.Ended)
 }
 
+// Earlier are the reports of the stops before that of life, newest first, at most so many, from the files of the home.
+func (g *Gateway) Earlier(life string, most int) []ops.Shutdown {
+	return lives.Files{Dir: filepath.Join(g.Home, "dumps")}.Earlier(life, most)
+}
+
 // report reads the report of the life's stop until it is complete, until nothing is added any more, or until ctx or lastWord ends.
 // A report that cannot be read counts as none: the next start tells of it.
 func (g *Gateway) report(ctx context.Context, life string, noMore func() bool) (report ops.Shutdown, found bool) {

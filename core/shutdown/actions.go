@@ -58,6 +58,14 @@ func (r *Run) NotAwaited(items []ops.Item) {
 	r.saves.ask()
 }
 
+// LeavesBehind sets what the stop leaves behind, for the report.
+func (r *Run) LeavesBehind(b ops.LeftBehind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leftBehind = &b
+	r.saves.ask()
+}
+
 // Skip stops waiting for an item of a phase. With item empty it skips the whole phase, which may be one that has not
 // begun. phase is a name, or empty for the running one. item is "kind:id", or the id alone where only one item has it.
 // The skipped item's context ends, and its detail names by.

@@ -29,6 +29,7 @@ func (r *Run) report() ops.Shutdown {
 		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.dog.at.Add(r.dog.bound)),
 		Phases:     make([]ops.Phase, 0, len(r.phases)),
 		NotAwaited: slices.Clone(r.notAwaited),
+		LeftBehind: r.leftBehind,
 		Outcome:    ops.ShutdownRunning, ExitCode: r.exit(),
 	}
 	if r.o.Limit > 0 {

@@ -1,7 +1,6 @@
 package shutdown
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -74,18 +73,7 @@ func (r *Run) begin(i int) bool {
 		return false
 	}
 	p.state = ops.StepRunning
-	// The phases after this one keep their time. A phase with a budget or a leeway has its own as well, less the cost of
-	// scheduling on a busy machine beyond a quarter of the slack. Any other phase has what is left over.
-	budget, last := cmp.Or(p.Budget, max(p.Leeway, 0)), r.end.Add(-r.rest())
-	if budget > 0 {
-		last = last.Add(r.slack / 4)
-	} else {
-		budget = Instant
-	}
-	p.deadline = now.Add(budget)
-	if last.Before(p.deadline) {
-		p.deadline = last
-	}
+	p.deadline = now.Add(allowed(&p.Phase, r.end.Add(-r.rest()).Sub(now), r.slack))
 	r.saves.ask()
 	return true
 }

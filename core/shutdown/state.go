@@ -37,6 +37,7 @@ type Run struct {
 	end        time.Time     // the latest end of the last phase
 	extended   time.Duration // the sum of granted extensions
 	notAwaited []ops.Item
+	leftBehind *ops.LeftBehind // never changed, only replaced
 	exitSet    bool
 	exitCode   int  // set by SetExit
 	critical   bool // an item of a critical phase failed, and its error is not tolerated

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gatewaytui/core/follow"
+	"gatewaytui/core/lessons"
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
 	"gatewaytui/views/lines"
@@ -18,9 +19,11 @@ import (
 // on it: it never waits for a terminal, and a console that is left, lost or broken is a line in the log. Only the exit
 // waits for it, for leaveBound and twice writeBound at most.
 type Embedded struct {
-	// AtEnd is what is said after the end, given the report of the stop and the exit code; nil is nothing. ShowLog lets the
-	// log of a gateway whose console was left go to stderr. Both are set before Open.
+	// AtEnd is what is said after the end, given the report of the stop and the exit code; nil is nothing. Earlier are the
+	// reports of the stops before that of a life, newest first; nil: none is known. ShowLog lets the log of a gateway whose
+	// console was left go to stderr. All are set before Open.
 	AtEnd   func(report ops.Shutdown, exitCode int) []string
+	Earlier func(life string, most int) []ops.Shutdown
 	ShowLog func()
 
 	p     Place
@@ -174,6 +177,11 @@ func (f *Embedded) Close(report *ops.Shutdown, exitCode int) {
 		shown.Shutdown(*report)
 	}
 	shown.Say("stopped %s", lines.Stopped(*report, exitCode))
+	var earlier []ops.Shutdown
+	if f.Earlier != nil {
+		earlier = f.Earlier(report.Life, lessons.Earlier-1)
+	}
+	shown.Lessons(*report, earlier...)
 	if f.AtEnd != nil {
 		for _, line := range f.AtEnd(*report, exitCode) {
 			shown.Say("%s", line)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/lessons"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 )
@@ -84,12 +85,13 @@ func (p Printer) Shutdowns(lives []ops.Life) {
 		if i > 0 {
 			p.Say("")
 		}
-		p.Life(l)
+		p.Life(l, lessons.Reports(lives[i+1:])...)
 	}
 }
 
-// Life prints a life and its shutdown, as far as one was recorded.
-func (p Printer) Life(l ops.Life) {
+// Life prints a life and its shutdown, as far as one was recorded, with what it teaches. earlier are the reports of the stops
+// before it, newest first.
+func (p Printer) Life(l ops.Life, earlier ...ops.Shutdown) {
 	how := text.Words(l.Outcome)
 	if l.Phase != "" {
 		how += " in " + l.Phase
@@ -108,6 +110,9 @@ func (p Printer) Life(l ops.Life) {
 	switch {
 	case l.Shutdown != nil:
 		p.Shutdown(lastReport(l))
+		if l.Outcome != ops.OutcomeRunning {
+			p.Lessons(*l.Shutdown, earlier...)
+		}
 	case l.Outcome == ops.OutcomeRunning:
 		p.Say("shutdown    none yet")
 	default:

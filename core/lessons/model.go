@@ -1,0 +1,123 @@
+package lessons
+
+import (
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
+)
+
+// model is a stop that ran, as a plan that can be run again with other budgets.
+type model struct {
+	report ops.Shutdown
+	plan   shutdown.Plan
+	items  []shutdown.Expected
+	// limit is the service manager's; 0: unknown. full says that the plan was shortened to it, so that a budget that is
+	// cut goes to other phases.
+	limit time.Duration
+	full  bool
+}
+
+func modelOf(r ops.Shutdown) model {
+	m := model{report: r}
+	standard := shutdown.Standard(shutdown.Budgets{})
+	for _, p := range r.Phases {
+		f := shutdown.Phase{Name: p.Name}
+		if known := standard.Phase(p.Name); known != nil {
+			f = *known
+		}
+		f.Budget, f.Vital, f.CutBy = ops.Span(p.BudgetMS), p.Vital, ""
+		if len(p.SkippedIn) > 0 {
+			f.CutBy = p.SkippedIn[0]
+		}
+		m.plan.Phases = append(m.plan.Phases, f)
+		m.items = append(m.items, expected(p)...)
+	}
+	if !r.KillAt.IsZero() && !r.StartedAt.IsZero() {
+		m.limit = r.KillAt.Sub(r.StartedAt.Time)
+		fitted := m.limit - min(shutdown.Slack, m.limit/4)
+		m.full = m.plan.WorstCase() >= fitted-time.Duration(len(m.plan.Phases))*time.Millisecond
+	}
+	return m
+}
+
+// expected are the items of a phase that ran, as they would be if it ran again: what was given up hangs.
+func expected(p ops.Phase) (out []shutdown.Expected) {
+	var longest time.Duration
+	for _, it := range p.Items {
+		longest = max(longest, ops.Span(it.ElapsedMS))
+	}
+	listing := max(ops.Span(p.ElapsedMS)-longest, 0) // what the phase took before its items and after them
+	for _, it := range p.Items {
+		e := shutdown.Expected{Phase: p.Name, Takes: listing + ops.Span(it.ElapsedMS)}
+		if it.State == ops.StepTimedOut {
+			e.Takes = shutdown.Hangs
+		}
+		out = append(out, e)
+	}
+	if len(p.Items) == 0 && p.State != ops.StepSkipped {
+		out = append(out, shutdown.Expected{Phase: p.Name, Takes: ops.Span(p.ElapsedMS)})
+	}
+	return out
+}
+
+// most is the longest that the stop could have taken.
+func (m model) most() time.Duration { return m.plan.WorstCaseIn(m.report.Began()) }
+
+// took is how long the stop takes by the plan.
+func (m model) took() time.Duration {
+	return shutdown.Sum(m.plan.Expect(m.limit, m.report.Mode, m.items))
+}
+
+// saves is how much shorter the stop is with the changed plan and items, and how long it then takes.
+func (m model) saves(changed model) (saved, ends time.Duration) {
+	saved = m.took() - changed.took()
+	return saved, ops.Span(m.report.ElapsedMS) - saved
+}
+
+// with is m with another budget for a phase.
+func (m model) with(phase string, budget time.Duration) model {
+	m.plan.Phases = slices.Clone(m.plan.Phases)
+	if p := m.plan.Phase(phase); p != nil {
+		p.Budget = budget
+	}
+	return m
+}
+
+// withGrace is m with another time from TERM to KILL, of which those that ignore TERM used up the whole. agents says that they
+// were killed next to the agents.
+func (m model) withGrace(grace time.Duration, agents bool) model {
+	was := m.grace()
+	m = m.with(shutdown.PhaseReap, grace+shutdown.Verify).with(shutdown.PhaseSweep, grace+shutdown.Verify)
+	m.items = slices.Clone(m.items)
+	i := 0
+	for _, p := range m.report.Phases {
+		for _, e := range expected(p) {
+			kills := p.Name == shutdown.PhaseReap || p.Name == shutdown.PhaseSweep || p.Name == shutdown.PhaseAgents && agents
+			if kills && e.Takes >= was && i < len(m.items) && ofKill(p, i-m.first(p.Name)) {
+				m.items[i].Takes = e.Takes - was + grace
+			}
+			i++
+		}
+	}
+	return m
+}
+
+// first is the index of the first item of a phase in m.items.
+func (m model) first(phase string) int {
+	return slices.IndexFunc(m.items, func(e shutdown.Expected) bool { return e.Phase == phase })
+}
+
+// ofKill reports whether item i of p is a kill, or an environment that is closed once the kill is over.
+func ofKill(p ops.Phase, i int) bool {
+	return i >= 0 && i < len(p.Items) && (p.Items[i].Kind == "processes" || p.Items[i].Kind == "environment")
+}
+
+// grace is the time from TERM to KILL.
+func (m model) grace() time.Duration {
+	if p := m.plan.Phase(shutdown.PhaseSweep); p != nil {
+		return max(p.Budget-shutdown.Verify, 0)
+	}
+	return 0
+}
