@@ -112,8 +112,17 @@ func TestOP9_AnAdviceSavesWhatItPromises(t *testing.T) {
 		}
 		var tasks []task
 		for _, of := range []struct{ phase, kind string }{
-			{"mark", "store"}, {"notify", "notice"}, {"drain", "turn"}, {"interrupt", "turn"}, {"reap", "processes"}, {"agents", "agent"},
-			{"agents", "processes"}, {"adapters", "adapter"}, {"background", "task"}, {"sweep", "processes"}, {"stores", "store"},
+			{"mark", "store"},
+			{"notify", "notice"},
+			{"drain", "turn"},
+			{"interrupt", "turn"},
+			{"reap", "processes"},
+			{"agents", "agent"},
+			{"agents", "processes"},
+			{"adapters", "adapter"},
+			{"background", "task"},
+			{"sweep", "processes"},
+			{"stores", "store"},
 		} {
 			for i := range rapid.IntRange(0, 3).Draw(rt, of.phase) {
 				k := task{phase: of.phase, kind: of.kind, id: of.phase + string(rune('a'+i)), takes: ms("takes", 3000)}
