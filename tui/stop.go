@@ -7,6 +7,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"gatewaytui/core/lessons"
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
@@ -167,6 +168,9 @@ func (m *model) showHistory(s *views.Screen) {
 		if s.Life != nil {
 			s.Stop = s.Life.Shutdown
 		}
+	}
+	if s.Stop != nil {
+		s.Earlier = lessons.Before(s.Stop.Life, m.history.lives)
 	}
 	s.Table.Filter = "" // there are no rows that it could have left out
 }

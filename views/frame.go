@@ -140,6 +140,8 @@ type Screen struct {
 	Stop     *ops.Shutdown
 	StopItem string
 	Plan     ops.Plan
+	// Earlier are the reports of the stops before Stop, newest first, as far as they are known.
+	Earlier []ops.Shutdown
 	// StopPage is the page of the shutdown view, Past what StopLives lists, of which Table has the selected row, and Life the
 	// one that StopReport tells of, with its report as Stop.
 	StopPage StopPage

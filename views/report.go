@@ -19,6 +19,7 @@ func (d *stopDraw) report(w, h int) []string {
 	}
 	lines := []string{d.rule(title, w)}
 	lines = append(lines, d.facts(d.reportFacts(), 12, w)...)
+	lines = append(lines, d.lessons(w, h)...)
 	bad := d.badItems(w)
 	lines = append(lines, d.phaseTable(d.fold(h-len(lines)-len(bad)), w)...)
 	lines = append(lines, bad...)
@@ -52,7 +53,7 @@ func (d *stopDraw) reportFacts() []Fact {
 	outcome := or(map[string]string{
 		ops.ShutdownClean:      "clean: everything ended in time",
 		ops.ShutdownForced:     "forced: what was not necessary was skipped, the stores were closed",
-		ops.ShutdownIncomplete: "incomplete: something was given up, see below",
+		ops.ShutdownIncomplete: "incomplete: something was given up",
 	}[d.Outcome], or(shown(d.Outcome), unknown))
 	exit, left := "not seen", ", at the last report"
 	switch {
@@ -88,7 +89,7 @@ func (d *stopDraw) reportFacts() []Fact {
 	if d.s.Life != nil {
 		life = lifeSpan(d.s, d.s.Life)
 	}
-	facts := []Fact{{"life", life}, {"outcome", outcome}, {"exit code", exit}, {"took", took}, {"overran", d.overran()}, {"cause", cause}, {"not awaited", d.notAwaited()}}
+	facts := []Fact{{"life", life}, {"outcome", outcome + "; exit code " + exit}, {"took", took}, {"cause", cause}, {"not awaited", d.notAwaited()}}
 	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Text == "" })
 }
 

@@ -104,7 +104,7 @@ func (b *stopBuilder) report() *ops.Shutdown {
 		abs(&sd.Phases[i].StartedAt)
 	}
 	if sd.Outcome != ops.ShutdownRunning {
-		sd.EndedAt = ops.At(noon)
+		sd.EndedAt, sd.LeftBehind = ops.At(noon), &ops.LeftBehind{}
 	}
 	return &sd
 }

@@ -65,16 +65,22 @@ func (a Advice) Setting() string { return a.Key + " = " + strconv.Quote(a.Value)
 
 // String is the advice in one sentence.
 func (a Advice) String() string {
-	line := a.Setting()
-	if a.Saves > 0 {
-		line += " would have ended this stop in " + tenths(a.Ends)
+	line := a.Promise()
+	if a.Why != "" {
+		line += "; " + a.Why
 	}
-	for _, part := range []string{a.Why, a.Cost} {
-		if part != "" {
-			line += "; " + part
-		}
+	if a.Cost != "" {
+		line += "; but " + a.Cost
 	}
 	return line
+}
+
+// Promise is the setting with what it saves.
+func (a Advice) Promise() string {
+	if a.Saves <= 0 {
+		return a.Setting()
+	}
+	return a.Setting() + " would have ended this stop in " + tenths(a.Ends) + " instead of " + tenths(a.Ends+a.Saves)
 }
 
 // worthNaming is the least time of a phase that is named, and of a saving that is advised.
@@ -97,11 +103,13 @@ func Of(r ops.Shutdown, earlier ...ops.Shutdown) Lessons {
 	return l
 }
 
-// Reports are the reports of the first of some lives, as many as Of counts.
-func Reports(lives []ops.Life) (out []ops.Shutdown) {
-	for i := range lives {
-		if s := lives[i].Shutdown; s != nil && len(out) < Earlier-1 {
-			out = append(out, *s)
+// Before are the reports of the stops before that of a life, as many as Of counts. lives are newest first; one that is not
+// among them is newer than all.
+func Before(life string, lives []ops.Life) (out []ops.Shutdown) {
+	at := slices.IndexFunc(lives, func(l ops.Life) bool { return l.Life == life })
+	for _, l := range lives[at+1:] {
+		if l.Shutdown != nil && len(out) < Earlier-1 {
+			out = append(out, *l.Shutdown)
 		}
 	}
 	return out
@@ -123,14 +131,22 @@ func Headline(r ops.Shutdown) string {
 	return line + ", exit code " + strconv.Itoa(r.ExitCode)
 }
 
-// Went is Spent in one line, the longest first.
-func (l Lessons) Went() string {
+// Went is Spent in one line, of which it names at most the first ones.
+func (l Lessons) Went(most int) string {
 	var parts []string
-	for _, s := range l.Spent {
-		parts = append(parts, s.String())
+	rest := l.Rest
+	for i, s := range l.Spent {
+		if i < most {
+			parts = append(parts, s.String())
+		} else {
+			rest += s.Took
+		}
 	}
-	if l.Rest > 0 || len(parts) == 0 {
-		parts = append(parts, "rest "+tenths(l.Rest))
+	switch {
+	case len(parts) == 0:
+		return tenths(rest) + " in all, and no phase over " + tenths(worthNaming)
+	case rest > 0:
+		parts = append(parts, "rest "+tenths(rest))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -85,34 +85,27 @@ func (m model) with(phase string, budget time.Duration) model {
 	return m
 }
 
-// withGrace is m with another time from TERM to KILL, of which those that ignore TERM used up the whole. agents says that they
-// were killed next to the agents.
-func (m model) withGrace(grace time.Duration, agents bool) model {
+// withGrace is m with another time from TERM to KILL, of which those that ignore TERM used up the whole.
+func (m model) withGrace(grace time.Duration) model {
 	was := m.grace()
 	m = m.with(shutdown.PhaseReap, grace+shutdown.Verify).with(shutdown.PhaseSweep, grace+shutdown.Verify)
 	m.items = slices.Clone(m.items)
-	i := 0
+	first := 0 // of the phase, in m.items
 	for _, p := range m.report.Phases {
-		for _, e := range expected(p) {
-			kills := p.Name == shutdown.PhaseReap || p.Name == shutdown.PhaseSweep || p.Name == shutdown.PhaseAgents && agents
-			if kills && e.Takes >= was && i < len(m.items) && ofKill(p, i-m.first(p.Name)) {
-				m.items[i].Takes = e.Takes - was + grace
+		all := expected(p)
+		kills := p.Name == shutdown.PhaseReap || p.Name == shutdown.PhaseSweep || p.Name == shutdown.PhaseAgents
+		for i, e := range all {
+			if kills && e.Takes >= was && i < len(p.Items) && ofKill(p.Items[i]) {
+				m.items[first+i].Takes = e.Takes - was + grace
 			}
-			i++
 		}
+		first += len(all)
 	}
 	return m
 }
 
-// first is the index of the first item of a phase in m.items.
-func (m model) first(phase string) int {
-	return slices.IndexFunc(m.items, func(e shutdown.Expected) bool { return e.Phase == phase })
-}
-
-// ofKill reports whether item i of p is a kill, or an environment that is closed once the kill is over.
-func ofKill(p ops.Phase, i int) bool {
-	return i >= 0 && i < len(p.Items) && (p.Items[i].Kind == "processes" || p.Items[i].Kind == "environment")
-}
+// ofKill reports whether an item is a kill, or an environment that is closed once the kill is over.
+func ofKill(it ops.Item) bool { return it.Kind == "processes" || it.Kind == "environment" }
 
 // grace is the time from TERM to KILL.
 func (m model) grace() time.Duration {

@@ -137,7 +137,7 @@ func graceOfKill(m model, stops []ops.Shutdown) (Advice, bool) {
 	if m.report.Mode == ops.ModeImmediate || grace <= wanted || m.full {
 		return Advice{}, false
 	}
-	changed := m.withGrace(wanted, true)
+	changed := m.withGrace(wanted)
 	saved, ends := m.saves(changed)
 	if saved < worthNaming || !ignoredTerm(m.report, grace) {
 		return Advice{}, false

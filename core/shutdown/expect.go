@@ -22,6 +22,15 @@ type Expected struct {
 // earlier ones have left.
 func (p Plan) Expect(limit time.Duration, m ops.Mode, items []Expected) []time.Duration {
 	fitted, _ := p.Fit(limit)
+	slowest := map[string]time.Duration{}
+	for _, it := range items {
+		switch was := slowest[it.Phase]; {
+		case it.Takes < 0:
+			slowest[it.Phase] = Hangs
+		case was >= 0:
+			slowest[it.Phase] = max(was, it.Takes)
+		}
+	}
 	took := make([]time.Duration, len(fitted.Phases))
 	var now time.Duration
 	end := fitted.sum(m)
@@ -33,14 +42,8 @@ func (p Plan) Expect(limit time.Duration, m ops.Mode, items []Expected) []time.D
 		}
 		rest -= f.Budget
 		most := allowed(f, end-rest-now, slackFor(limit))
-		for _, it := range items {
-			switch {
-			case it.Phase != f.Name:
-			case it.Takes < 0:
-				took[i] = most
-			default:
-				took[i] = max(took[i], min(it.Takes, most))
-			}
+		if took[i] = slowest[f.Name]; took[i] < 0 || took[i] > most {
+			took[i] = most
 		}
 		now += took[i]
 	}

@@ -11,7 +11,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// The forecast of a stop and its executor agree, whatever hangs.
+// The forecast of a stop and its executor agree, for any items that hang.
 func TestS2_AStopTakesWhatIsExpectedOfItsItems(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		while := rapid.Custom(func(rt *rapid.T) time.Duration {

@@ -80,12 +80,12 @@ func Overran(l ops.Life) string {
 }
 
 // Shutdowns prints lives with their shutdowns.
-func (p Printer) Shutdowns(lives []ops.Life) {
-	for i, l := range lives {
+func (p Printer) Shutdowns(all []ops.Life) {
+	for i, l := range all {
 		if i > 0 {
 			p.Say("")
 		}
-		p.Life(l, lessons.Reports(lives[i+1:])...)
+		p.Life(l, lessons.Before(l.Life, all)...)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // the reports of the stops before it, newest first.
 func (p Printer) Lessons(s ops.Shutdown, earlier ...ops.Shutdown) {
 	l := lessons.Of(s, earlier...)
-	p.Say("time went   %s", l.Went())
+	p.Say("time went   %s", l.Went(MaxShown))
 	label := "would help"
 	for _, a := range l.Advice {
 		p.Say("%-11s %s", label, a.String())
