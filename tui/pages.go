@@ -261,12 +261,12 @@ func withMore(first, further []ops.Session, gone map[string]bool) []ops.Session 
 	idle := false
 	for i := range first {
 		has[first[i].Key] = true
-		idle = idle || first[i].State.Group() == ops.GroupIdle
+		idle = idle || first[i].Group() == ops.GroupIdle
 	}
 	all := first[:len(first):len(first)]
 	for i := range further {
 		r := &further[i]
-		if !has[r.Key] && !gone[r.Key] && !(idle && r.State.Group() != ops.GroupIdle) {
+		if !has[r.Key] && !gone[r.Key] && !(idle && r.Group() != ops.GroupIdle) {
 			has[r.Key] = true
 			all = append(all, *r)
 		}

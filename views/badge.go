@@ -82,9 +82,15 @@ var adapterBadges = badges[ops.AdapterState]{
 // badgeSilent is a running turn that is stuck before the gateway calls it stalled (ops.Session.Stuck).
 var badgeSilent = badge{glyphBad, "stuck", Bad}
 
+// badgeLooping is a session that loops, whether a turn of it runs or not.
+var badgeLooping = badge{glyphBad, "looping", Bad}
+
 func sessionBadge(now time.Time, r *ops.Session) badge {
 	if r.State == ops.SessionRunning && r.Stuck(now) {
 		return badgeSilent
+	}
+	if r.Attention != "" && r.State.Group() != ops.GroupAttention {
+		return badgeLooping
 	}
 	return sessionBadges.of(r.State)
 }

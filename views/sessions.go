@@ -112,7 +112,7 @@ func calmGroup(r *ops.Session, now time.Time) int {
 		return calmAttention
 	case churns(r, now):
 		return calmChurn
-	case r.State.Group() == ops.GroupBusy:
+	case r.Group() == ops.GroupBusy:
 		return calmBusy
 	}
 	return calmIdle

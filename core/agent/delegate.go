@@ -64,6 +64,7 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 		ID: turn, Text: text, Person: r.turn.Person, Role: r.turn.Role, NoTools: r.turn.NoTools, Unattended: r.turn.Unattended, Calls: r.turn.Calls, Spending: r.turn.Spending, Line: r.turn.Line, System: strings.TrimSpace(r.turn.System + "\n\n" + childSystem),
 		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
 		Waiting:   r.turn.Waiting,
+		Repeats:   r.turn.Repeats,
 		Signalled: r.turn.Signalled,
 	})
 	r.res.Usage.Add(res.Usage)

@@ -68,6 +68,9 @@ type Turn struct {
 	// uses.
 	Compacted func(c Compacted)
 	Measured  func(used, window int)
+	// Repeats is called before each call of a tool that the agent has made before in this turn, with the same arguments, once there
+	// are repeatsFrom of them: what is called, and how many times with this one.
+	Repeats func(what string, times int)
 	// Signalled is called when a foreign signal ended a command of the turn, or of a child. It returns why the turn ends
 	// with the command, or nil if the turn continues. It may take a moment.
 	Signalled func(ctx context.Context) error
@@ -108,6 +111,8 @@ type run struct {
 	// extra counts the calls that were made so that the conversation fits; retried means that one was made again for that.
 	extra   int
 	retried bool
+	// repeats are the calls of tools of the turn, by a hash of name and arguments.
+	repeats map[uint64]*repeat
 	// over is the answer for the user when a tool ended the turn; else empty.
 	over string
 	// compacting is the compaction under way, for the timeline; nil: there is none.

@@ -42,6 +42,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	c.o.Log.Info("turn started", t.Message.Caller.LogKeys("session", key, "turn", t.ID)...)
 	c.o.Events.Emit(ops.EventTurnStarted, key, "turn started", ops.TurnChange{Turn: t.ID})
 	c.o.Meter.TurnStarted()
+	c.loops(t, t.Loops)
 
 	r := &turnRunner{c: c, turn: t}
 	defer func() { r.show.End() }()
@@ -229,7 +230,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	in := agent.Turn{
 		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Line: t.Line, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
-		Waiting: r.waitsForSlot,
+		Waiting: r.waitsForSlot, Repeats: r.repeats,
 	}
 	if t.Message.Compact {
 		in.Text, in.Compact = keptAbove(t.Message.Text), true
@@ -259,6 +260,20 @@ func (r *turnRunner) waitsForSlot() {
 	r.c.o.Table.Wait(r.turn, limit.ModelCalls, ops.DoingModelSlot)
 	r.show.Doing(ops.DoingModelSlot)
 	r.watched(ops.DoingModelSlot)
+}
+
+// repeats notes that the turn makes the same call of a tool again and again.
+func (r *turnRunner) repeats(what string, times int) {
+	r.c.loops(r.turn, r.c.o.Table.Repeats(r.turn, term.Clean(term.Redact(what), 120), times))
+}
+
+// loops says that a session begins to loop, and why; an empty why: it does not.
+func (c *Conversations) loops(t *session.Turn, why string) {
+	if why == "" {
+		return
+	}
+	c.o.Log.Warn("session loops", "session", t.Session.Key, "turn", t.ID, "reason", why)
+	c.o.Events.Emit(ops.EventSessionLooping, t.Session.Key, why, ops.TurnChange{Turn: t.ID})
 }
 
 // errNoVision refuses a message with pictures before anything of it is saved.

@@ -115,6 +115,9 @@ func sessionState(r *ops.Session) string {
 	if r.State == ops.SessionWaitingApproval {
 		return "waiting_approval, asks"
 	}
+	if r.Attention != "" {
+		return string(r.State) + ", " + r.Attention
+	}
 	return string(r.State)
 }
 

@@ -292,6 +292,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.health.Check(ctx, now)
 			g.conversations.Expire(ctx, now)
 			g.conversations.EscalateStalls(ctx, now)
+			g.table.Settle(now)
 			g.conversations.SweepAgents(now)
 			g.conversations.FlushUnsaved(ctx)
 			g.outbox.RetryDue(now)

@@ -40,7 +40,7 @@ func (op *Operator) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Sessi
 	if !picks.All() {
 		sel.Match = picks.Match
 		sel.Groups = func(group ops.SessionGroup) bool {
-			return slices.ContainsFunc(ops.SessionStates, func(s ops.SessionState) bool {
+			return group == ops.GroupAttention || slices.ContainsFunc(ops.SessionStates, func(s ops.SessionState) bool {
 				return s.Group() == group && picks.Could("state", string(s))
 			})
 		}

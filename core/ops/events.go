@@ -21,15 +21,17 @@ const (
 	EventTurnProgress     EventType = "session.turn.progress"
 	EventTurnStalled      EventType = "session.turn.stalled"
 	EventTurnEnded        EventType = "session.turn.ended"
-	EventAgentCached      EventType = "agent.cached"
-	EventAgentEvicted     EventType = "agent.evicted"
-	EventAgentClosed      EventType = "agent.closed"
-	EventProcessStarted   EventType = "process.started"
-	EventProcessExited    EventType = "process.exited"
-	EventProcessKilled    EventType = "process.killed"
-	EventProcessTooOld    EventType = "process.too_old"
-	EventProcessLimit     EventType = "process.limit"
-	EventAdapterState     EventType = "adapter.state"
+	// EventSessionLooping says that a session begins to loop; its text says why.
+	EventSessionLooping EventType = "session.looping"
+	EventAgentCached    EventType = "agent.cached"
+	EventAgentEvicted   EventType = "agent.evicted"
+	EventAgentClosed    EventType = "agent.closed"
+	EventProcessStarted EventType = "process.started"
+	EventProcessExited  EventType = "process.exited"
+	EventProcessKilled  EventType = "process.killed"
+	EventProcessTooOld  EventType = "process.too_old"
+	EventProcessLimit   EventType = "process.limit"
+	EventAdapterState   EventType = "adapter.state"
 	// EventApprovalAsked and the next two are about a request of the inbox; the subject is its session.
 	EventApprovalAsked    EventType = "approval.asked"
 	EventApprovalAnswered EventType = "approval.answered"
@@ -90,7 +92,7 @@ type Compacted struct {
 	Turn     string `json:"turn"`
 }
 
-// TurnChange is the payload of EventTurnStarted and EventTurnStalled: the turn's id.
+// TurnChange is the payload of EventTurnStarted, EventTurnStalled and EventSessionLooping: the turn's id.
 type TurnChange struct {
 	Turn string `json:"turn"`
 }

@@ -79,9 +79,18 @@ type Session struct {
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.
 	LastProgressAt Time `json:"last_progress_at"`
+	// Attention says that a person should look at the session whatever its state: AttentionLooping. AttentionReason says why in
+	// words, and AttentionSince since when. Empty: there is no such reason.
+	Attention       string `json:"attention,omitempty"`
+	AttentionReason string `json:"attention_reason,omitempty"`
+	AttentionSince  Time   `json:"attention_since,omitzero"`
 	// Shows is what the chat sees of the running turn: typing, progress or draft; empty for nothing.
 	Shows string `json:"shows,omitempty"`
 }
+
+// AttentionLooping is of a session with more than 20 turns in a minute, until a minute after the last turn too many, and of one whose
+// turn makes the same call of a tool 10 times or more, until the turn ends.
+const AttentionLooping = "looping"
 
 // AgentState is what an agent does.
 type AgentState string
@@ -297,12 +306,23 @@ func (s SessionState) Group() SessionGroup {
 	return GroupBusy
 }
 
-// SessionPlace is where a session stands in the order of the sessions, lowest first: see CompareSessions. Sessions with
-// the same place are ordered by key. The resolution is one millisecond, as on the wire, so that every reader of the rows
+// Group returns the group of a session.
+func (s *Session) Group() SessionGroup {
+	if s.Attention != "" {
+		return GroupAttention
+	}
+	return s.State.Group()
+}
+
+// SessionPlace is where a session stands in the order of the sessions, lowest first: see CompareSessions. attention is its
+// AttentionSince. Sessions with the same place are ordered by key. The resolution is one millisecond, as on the wire, so that every reader of the rows
 // finds the order of the gateway again.
-func SessionPlace(state SessionState, turnStarted, lastActivity time.Time) uint64 {
+func SessionPlace(state SessionState, attention, turnStarted, lastActivity time.Time) uint64 {
 	const groupShift, late = 62, uint64(1) << 61
 	group := state.Group()
+	if !attention.IsZero() { // it stands still while turns come and go
+		group, turnStarted = GroupAttention, attention
+	}
 	var at uint64
 	switch {
 	case group == GroupIdle:
@@ -325,11 +345,11 @@ func millis(t time.Time) uint64 {
 
 // Place is SessionPlace of the row.
 func (s *Session) Place() uint64 {
-	return SessionPlace(s.State, s.TurnStartedAt.Time, s.LastActivityAt.Time)
+	return SessionPlace(s.State, s.AttentionSince.Time, s.TurnStartedAt.Time, s.LastActivityAt.Time)
 }
 
 // CompareSessions is the default order of sessions everywhere: what needs attention first, then those with work, then
-// the idle ones. Attention and work are ordered by the start of their turn, oldest first, and rows without a turn come
+// the idle ones. Attention and work are ordered by the start of their turn, or of their loop, oldest first, and rows without a turn come
 // behind those; idle ones are ordered by their last activity, newest first. Nothing that a running turn does moves its
 // row, so that a list stands still while its ages tick.
 func CompareSessions(a, b *Session) int {

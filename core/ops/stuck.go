@@ -36,10 +36,10 @@ func (s *Session) Stuck(now time.Time) bool {
 	return s.Turn != "" && turnStuck(s.State, s.quiet(now)) || s.State == SessionStalled
 }
 
-// NeedsAttention reports whether an operator should look at the session: its turn is stuck, or its state is one of
+// NeedsAttention reports whether an operator should look at the session: its turn is stuck, or it belongs to
 // GroupAttention.
 func (s *Session) NeedsAttention(now time.Time) bool {
-	return s.State.Group() == GroupAttention || s.Stuck(now)
+	return s.Group() == GroupAttention || s.Stuck(now)
 }
 
 // quiet is how long model and tool of the running turn have not moved; 0 if that is not known.

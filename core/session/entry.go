@@ -62,6 +62,8 @@ type mailbox struct {
 	inLine bool
 	since  time.Time
 	place  limit.Place
+	// pace is nil for a session whose turns are a minute apart.
+	pace *pace
 }
 
 // span is a part of an entry's text.
@@ -266,7 +268,9 @@ func (e *entry) box() *mailbox {
 }
 
 func (e *entry) setClosing(on bool) {
-	e.box().closing = on
+	if e.box().closing = on; on {
+		e.mail.pace = nil // the next conversation begins without it
+	}
 	e.trim()
 }
 
@@ -279,7 +283,7 @@ func (e *entry) setModel(model string) {
 
 // trim releases the memory of an empty mailbox.
 func (e *entry) trim() {
-	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil && !e.mail.inLine {
+	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil && !e.mail.inLine && e.mail.pace == nil {
 		e.mail = nil
 	}
 }

@@ -79,10 +79,10 @@ func (tb *Table) refuse(e *entry, m Message) error {
 // begin makes the running turn of e. The caller holds mu and has checked that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	e.address(m.User, m.Target, m.Caller)
+	before, now := e.lastActivity(), time.Now()
 	e.active(m.At)
-	now := time.Now()
 	t := &Turn{
-		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now, Line: timeline.New(now, m.At),
+		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now, Line: timeline.New(now, m.At), Loops: tb.paced(e, before, now),
 		written: make(chan struct{}), released: make(chan struct{}),
 		now: Activity{Progress: now, Doing: "starting", Since: now},
 	}

@@ -48,6 +48,7 @@ func (tb *Table) row(e *entry) ops.Session {
 	} else if e.gathers() {
 		r.Doing, r.DoingSince = ops.DoingGather, ops.At(e.mail.queue[e.queued()-1].At)
 	}
+	e.attention(&r, t)
 	return r
 }
 

@@ -42,6 +42,7 @@ type Table struct {
 	line     limit.Queue[*entry]   // sessions whose oldest message waits for a slot; see align
 	parked   int                   // turns that hold no slot; see Park
 	back     limit.Queue[*Turn]    // those of them that may go on and wait for a slot
+	quick    map[*entry]struct{}   // sessions with a pace
 }
 
 // NewTable makes an empty table.
@@ -52,7 +53,7 @@ func NewTable(o Options) *Table {
 	if o.Reached == nil {
 		o.Reached = func(string) {}
 	}
-	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
+	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, quick: map[*entry]struct{}{}, order: newOrder()}
 }
 
 // Load adds a session from the store. An existing one is newer, and stays.
@@ -93,7 +94,7 @@ func (tb *Table) reposition(e *entry) {
 	if t != nil {
 		started = t.Started
 	}
-	place := ops.SessionPlace(e.shown(t), started, e.lastActivity())
+	place := ops.SessionPlace(e.shown(t), e.loopsSince(t), started, e.lastActivity())
 	if place == e.place {
 		return
 	}
@@ -202,6 +203,7 @@ func (tb *Table) Forget(key, id string) {
 // forget removes e from the table.
 func (tb *Table) forget(e *entry) {
 	delete(tb.sessions, e.Key())
+	delete(tb.quick, e)
 	tb.order.Delete(e)
 	e.place = unplaced
 }
@@ -231,5 +233,6 @@ func (tb *Table) Clear() {
 		tb.release(t)
 	}
 	clear(tb.sessions)
+	clear(tb.quick)
 	tb.order, tb.queued, tb.bytes, tb.line, tb.back = newOrder(), 0, 0, limit.Queue[*entry]{}, limit.Queue[*Turn]{}
 }

@@ -28,6 +28,8 @@ type Turn struct {
 	Started time.Time
 	// Line records what the turn does.
 	Line *timeline.Line
+	// Loops says why the session loops with this turn; empty: it does not, or it did before.
+	Loops string
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -42,6 +44,7 @@ type Turn struct {
 	busyNotice time.Time
 	taken      []Message // see Steer
 	wait       wait
+	repeated   repeated
 }
 
 // Activity is what a running turn does.
