@@ -100,12 +100,18 @@ func (c *collected) session(r *ops.Session, now time.Time) {
 		switch {
 		case suspended:
 			rank, since = rankBroken, r.LastActivityAt
+		case loops(r, now):
+			rank, since = rankTrouble, r.AttentionSince
 		case since.IsZero():
 			since = r.TurnStartedAt
 		}
 		c.add(alert{rank, since.Time, Sessions, r.Key, "session/" + r.Key, func(s *Screen) (badge, string, string) {
 			text := "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
-			if !suspended {
+			switch {
+			case suspended:
+			case loops(r, s.Now):
+				text = r.AttentionReason + "; I interrupts its turn, R resets it"
+			default:
 				text = r.Activity(s.Now)
 			}
 			return sessionBadge(s.Now, r), r.Key, text
@@ -116,6 +122,11 @@ func (c *collected) session(r *ops.Session, now time.Time) {
 			return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
 		}})
 	}
+}
+
+// loops reports whether nothing worse than a loop is the matter with a session.
+func loops(r *ops.Session, now time.Time) bool {
+	return r.Attention != "" && r.State.Group() != ops.GroupAttention && !r.Stuck(now)
 }
 
 // request adds what waits for a person: it is answered in the inbox.

@@ -89,7 +89,7 @@ func sessionBadge(now time.Time, r *ops.Session) badge {
 	if r.State == ops.SessionRunning && r.Stuck(now) {
 		return badgeSilent
 	}
-	if r.Attention != "" && r.State.Group() != ops.GroupAttention {
+	if loops(r, now) {
 		return badgeLooping
 	}
 	return sessionBadges.of(r.State)

@@ -184,6 +184,24 @@ func TestWhatIsMostUrgentStandsFirst(t *testing.T) {
 	}
 }
 
+func TestOP1_ASessionThatLoopsNeedsAttentionAndSaysWhy(t *testing.T) {
+	sc := overviewStates()["calm"]
+	sc.Snap.Inbox, sc.Snap.Sessions = nil, []ops.Session{{
+		Key: "api:user:robot", State: ops.SessionIdle, Attention: ops.AttentionLooping, AttentionReason: "23 turns in a minute", AttentionSince: before(20 * sec), LastActivityAt: before(sec),
+	}}
+	list, _ := alerts(&sc)
+	if len(list) == 0 {
+		t.Fatal("nothing needs attention")
+	}
+	b, what, text := list[0].words(&sc)
+	if b.word != "looping" || what != "api:user:robot" || !strings.HasPrefix(text, "23 turns in a minute; ") {
+		t.Errorf("shown as %q %q %q", b.word, what, text)
+	}
+	if got := Order(sc.Snap, Sessions, TableState{Filter: "state:looping"}).Sessions; len(got) != 1 {
+		t.Errorf("the filter finds %d sessions", len(got))
+	}
+}
+
 func TestTheEventsLookAsReviewed(t *testing.T) {
 	for name, change := range map[string]func(*Screen){
 		"follow": func(*Screen) {},

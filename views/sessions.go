@@ -185,6 +185,9 @@ func sessionDetails(s *Screen, r *ops.Session, p pane) []string {
 	if r.Caller != nil {
 		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
 	}
+	if r.Attention != "" {
+		facts = slices.Insert(facts, 2, Fact{"looping", r.AttentionReason + ", for " + clockSince(s.Now, r.AttentionSince)})
+	}
 	if r.Shows != "" {
 		facts = append(facts, Fact{"chat sees", r.Shows})
 	}

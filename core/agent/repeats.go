@@ -10,7 +10,7 @@ import (
 const (
 	// repeatsFrom is how many equal calls of a tool in one turn are reported.
 	repeatsFrom = 10
-	// maxRepeats bounds how many different calls of a turn are told apart. Further ones are not counted.
+	// maxRepeats bounds how many different calls of a turn are counted.
 	maxRepeats = 1000
 )
 

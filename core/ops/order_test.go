@@ -15,6 +15,8 @@ func TestSessionsAreOrderedByWhatNeedsAttention(t *testing.T) {
 	want := []Session{
 		{Key: "stalled, the older turn", State: SessionStalled, TurnStartedAt: at(1), LastActivityAt: at(50)},
 		{Key: "asks, the newer turn", State: SessionWaitingApproval, TurnStartedAt: at(2), LastActivityAt: at(2)},
+		{Key: "loops since then, idle now", State: SessionIdle, Attention: AttentionLooping, AttentionSince: at(3), LastActivityAt: at(59)},
+		{Key: "loops, its turn began later", State: SessionRunning, Attention: AttentionLooping, AttentionSince: at(4), TurnStartedAt: at(50)},
 		{Key: "suspended, without a turn", State: SessionSuspended, LastActivityAt: at(0)},
 		{Key: "running for long", State: SessionRunning, TurnStartedAt: at(3), LastActivityAt: at(3)},
 		{Key: "running a", State: SessionRunning, TurnStartedAt: at(4), LastActivityAt: at(59)},

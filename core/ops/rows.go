@@ -79,7 +79,7 @@ type Session struct {
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.
 	LastProgressAt Time `json:"last_progress_at"`
-	// Attention says that a person should look at the session whatever its state: AttentionLooping. AttentionReason says why in
+	// Attention says that a person should look at the session, also if its state is a calm one: AttentionLooping. AttentionReason says why in
 	// words, and AttentionSince since when. Empty: there is no such reason.
 	Attention       string `json:"attention,omitempty"`
 	AttentionReason string `json:"attention_reason,omitempty"`
@@ -88,8 +88,8 @@ type Session struct {
 	Shows string `json:"shows,omitempty"`
 }
 
-// AttentionLooping is of a session with more than 20 turns in a minute, until a minute after the last turn too many, and of one whose
-// turn makes the same call of a tool 10 times or more, until the turn ends.
+// AttentionLooping is of a session with more than 20 turns in a minute. It ends a minute after the last turn too many. It is also of
+// a session whose turn makes the same call of a tool 10 times or more, until the turn ends.
 const AttentionLooping = "looping"
 
 // AgentState is what an agent does.

@@ -40,6 +40,9 @@ func keysOf(rows []ops.Session) []string {
 // naive is the order in the words of the promise, written without ops.SessionPlace.
 func naive(a, b ops.Session) int {
 	group := func(s ops.Session) int {
+		if s.Attention != "" {
+			return 0
+		}
 		switch s.State {
 		case ops.SessionStalled, ops.SessionWaitingApproval, ops.SessionSuspended:
 			return 0
@@ -51,6 +54,11 @@ func naive(a, b ops.Session) int {
 	ms := func(t ops.Time) int64 { return t.UnixMilli() }
 	if c := cmp.Compare(group(a), group(b)); c != 0 {
 		return c
+	}
+	for _, s := range []*ops.Session{&a, &b} { // what loops stands where its loop began
+		if s.Attention != "" {
+			s.TurnStartedAt = s.AttentionSince
+		}
 	}
 	switch {
 	case group(a) == 2:
@@ -118,6 +126,14 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 					tb.MarkStalled(turn, time.Now())
 				}
 			},
+			"repeat": func(t *rapid.T) {
+				if turn := running[keys.Draw(t, "key")]; turn != nil {
+					tb.Repeats(turn, "terminal: ls", 10)
+				}
+			},
+			"settle": func(t *rapid.T) {
+				tb.Settle(time.Now().Add(time.Duration(rapid.IntRange(0, 180).Draw(t, "seconds")) * time.Second))
+			},
 			"progress": func(t *rapid.T) {
 				if turn := running[keys.Draw(t, "key")]; turn != nil {
 					tb.Progress(turn, "model call")
@@ -177,7 +193,7 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 				queued, busy := 0, []string{}
 				for _, r := range all {
 					queued += r.Queued
-					if r.State.Group() == ops.GroupBusy {
+					if r.Group() == ops.GroupBusy {
 						busy = append(busy, r.Key)
 					}
 					if one, found := tb.Row(r.Key); !found || one != r {

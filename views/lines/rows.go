@@ -19,7 +19,7 @@ var Sessions = []Column[ops.Session]{
 	{"STATE", func(r ops.Session) string { return text.Words(r.State) }, 1},
 	{"USER", func(r ops.Session) string { return r.User }, 6},
 	{"TURN", func(r ops.Session) string { return text.Ago(r.TurnStartedAt.Time) }, 3},
-	{"DOING", func(r ops.Session) string { return r.Activity(time.Now()) }, 2},
+	{"DOING", func(r ops.Session) string { return cmp.Or(r.AttentionReason, r.Activity(time.Now())) }, 2},
 	{"LAST", func(r ops.Session) string { return text.Ago(r.LastActivityAt.Time) }, 4},
 	{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
 	{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
