@@ -24,7 +24,7 @@ var adapterList = &list[ops.Adapter]{
 		counted("queue", 7, 5, number, func(r *ops.Adapter) int { return r.Queue }),
 		{
 			name: "retry", width: 8, drop: 1, right: true,
-			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return nextTry(o.Now, r), Plain },
+			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return o.dotted(nextTry(o.Now, r)) },
 			compare: func(a, b *ops.Adapter) int { return oldestFirst(a.NextAttemptAt, b.NextAttemptAt) },
 		},
 		{
@@ -40,7 +40,7 @@ var adapterList = &list[ops.Adapter]{
 
 func nextTry(now time.Time, r *ops.Adapter) string {
 	if r.NextAttemptAt.IsZero() {
-		return "-"
+		return ""
 	}
 	in := r.NextAttemptAt.Sub(now)
 	switch {
@@ -63,27 +63,61 @@ func adapterNote(o *Opts, r *ops.Adapter) string {
 	return r.LastError
 }
 
+// adapterDetails answer whether the platform is up, what it waits for and what it can do.
 func adapterDetails(s *Screen, r *ops.Adapter, p pane) []string {
-	retry := "none planned"
-	if !r.NextAttemptAt.IsZero() {
-		retry = fmt.Sprintf("attempt %s, next %s", number(r.Attempt), nextTry(s.Now, r))
-	}
 	facts := []Fact{
-		{"adapter", or(r.Name, unknown)},
-		{"state", s.inFull(adapterBadges.of(r.State), string(r.State))},
-		{"since", when(s.Now, r.Since)},
-		{"last in", when(s.Now, r.LastInboundAt)},
-		{"retry", retry},
-		{"queue", number(r.Queue) + " to send"},
-	}
-	if len(r.Abilities) > 0 {
-		facts = append(facts, Fact{"can", strings.Join(r.Abilities, ", ")})
-	}
-	if !r.RateLimitedUntil.IsZero() {
-		facts = append(facts, Fact{"limited", "until " + timeOfDay(s.Now, r.RateLimitedUntil)})
+		{"state", s.inFull(adapterBadges.of(r.State), string(r.State)) + after(" since ", spanSince(s.Now, r.Since))},
+		{"waits for", adapterWaits(s, r)},
+		{"error", r.LastError},
 	}
 	if r.Conflicts > 0 {
-		facts = append(facts, Fact{"conflict", count(r.Conflicts, "answer") + " that another consumer holds this credential"})
+		facts = append(facts, Fact{"conflict", count(r.Conflicts, "answer") + " in a row that another consumer holds this credential"})
 	}
-	return s.pairs(p, append(facts, Fact{"error", or(r.LastError, "none")}))
+	traffic := []Fact{{"last in", when(s.Now, r.LastInboundAt)}, {"queue", "nothing to send"}}
+	if r.Queue != 0 {
+		traffic[1].Text = number(r.Queue) + " to send"
+	}
+	var can []Fact
+	if len(r.Abilities) > 0 {
+		can = []Fact{{"can", strings.Join(r.Abilities, ", ")}}
+	}
+	lines := s.told(p, facts, traffic, can)
+	if rows := platformSessions(s, r.Name); len(rows) > 0 {
+		lines = append(append(lines, "", s.heading("sessions of "+r.Name)), rows...)
+	}
+	return lines
+}
+
+// adapterWaits is what has to happen before the adapter is connected, or sends again.
+func adapterWaits(s *Screen, r *ops.Adapter) string {
+	switch {
+	case r.State == ops.AdapterNeedsCredentials:
+		return "a credential: set it, then C reconnects"
+	case r.State == ops.AdapterPaused:
+		return "a person: c resumes it"
+	case !r.NextAttemptAt.IsZero():
+		return fmt.Sprintf("attempt %s, %s", number(r.Attempt), nextTry(s.Now, r))
+	case r.RateLimitedUntil.After(s.Now):
+		return "its rate limit, for " + clock(r.RateLimitedUntil.Sub(s.Now)) + " more"
+	}
+	return ""
+}
+
+// platformSessions are the sessions of a platform, as far as they are listed.
+func platformSessions(s *Screen, platform string) []string {
+	const most = 50
+	var lines []string
+	for i := range s.Snap.Sessions {
+		r := &s.Snap.Sessions[i]
+		if r.Platform != platform || platform == "" {
+			continue
+		}
+		if len(lines) == most {
+			return append(lines, s.more(s.Snap.Counts.Sessions-most))
+		}
+		b := sessionBadge(s.Now, r)
+		text, role := s.dotted(spanSince(s.Now, r.TurnStartedAt))
+		lines = append(lines, "   "+s.cell(b.role, s.badge(b), 14)+s.right(role, text, 7)+"  "+s.clean(r.Key, maxShown))
+	}
+	return lines
 }

@@ -20,7 +20,7 @@ var agentList = &list[ops.Agent]{
 		inState(13, func(_ *Opts, r *ops.Agent) badge { return agentBadge(r) }, func(r *ops.Agent) int { return agentBadges.rank(agentState(r)) }),
 		{
 			name: "idle", width: 7, drop: 1, right: true,
-			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return agentIdle(r), Plain },
+			cell:    func(o *Opts, r *ops.Agent) (string, Role) { return o.dotted(agentIdle(r)) },
 			compare: func(a, b *ops.Agent) int { return cmp.Compare(idleMS(a), idleMS(b)) },
 		},
 		counted("size", 8, 2, size, func(r *ops.Agent) int64 { return r.Bytes }),
@@ -48,29 +48,44 @@ func idleMS(r *ops.Agent) int64 {
 
 func agentIdle(r *ops.Agent) string {
 	if r.Busy {
-		return "-"
+		return ""
 	}
 	return ageText(r.IdleMS)
 }
 
+// agentDetails answer what of an agent is in memory, and what an eviction would do.
 func agentDetails(s *Screen, r *ops.Agent, p pane) []string {
 	state := s.inFull(agentBadge(r), string(r.State))
 	if !r.Busy && r.IdleMS >= 0 && r.State == ops.AgentIdle {
 		state += " for " + ageText(r.IdleMS)
 	}
-	return s.pairs(p, []Fact{
-		{"session", or(r.Session, unknown)},
+	facts := []Fact{
 		{"state", state},
+		{"session", or(r.Session, unknown)},
 		{"model", or(r.Model, unknown)},
-		{"size", size(r.Bytes) + " in " + number(r.Messages) + " messages"},
-		{"children", number(r.Children)},
-		{"evict", evictable(r)},
-	})
+		{"holds", size(r.Bytes) + " in " + number(r.Messages) + " messages"},
+	}
+	if r.Children > 0 {
+		facts = append(facts, Fact{"children", count(r.Children, "child agent")})
+	}
+	facts = append(facts, Fact{"E evicts", evictable(r)})
+	of := sessionOf(s, r.Session)
+	if of == nil {
+		return s.told(p, facts)
+	}
+	groups := append([][]Fact{facts, sessionWork(s, of)[1:]}, sessionRequests(s, of)...)
+	return s.told(p, append(groups, []Fact{
+		{"user", or(of.User, unknown) + " on " + or(of.Platform, unknown)},
+		{"title", of.Title},
+		{"context", sessionContext(of)},
+		{"tokens", sessionUsage(of)},
+		{"cost", sessionCost(of)},
+	})...)
 }
 
 func evictable(r *ops.Agent) string {
 	if r.Busy {
-		return "not while it is busy"
+		return "it after an interrupt of the running turn"
 	}
-	return "drops it; the session, its history and its processes stay"
+	return "it; the session, its history and its processes stay"
 }

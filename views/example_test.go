@@ -24,5 +24,5 @@ func ExampleDraw() {
 	}
 	// Output:
 	// 24 lines
-	// telegram:dm:4412 · idle -
+	// telegram:dm:4412 · idle ·
 }

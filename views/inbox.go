@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ var inboxList = &list[ops.InboxItem]{
 		inState(11, func(_ *Opts, r *ops.InboxItem) badge { return inboxBadges.of(r.State) }, func(r *ops.InboxItem) int { return inboxBadges.rank(r.State) }),
 		{
 			name: "session", width: 24, drop: 2, tail: true,
-			cell:    func(_ *Opts, r *ops.InboxItem) (string, Role) { return or(r.Session, "-"), Plain },
+			cell:    func(o *Opts, r *ops.InboxItem) (string, Role) { return o.dotted(r.Session) },
 			compare: func(a, b *ops.InboxItem) int { return strings.Compare(a.Session, b.Session) },
 		},
 		{
@@ -38,7 +39,12 @@ var inboxList = &list[ops.InboxItem]{
 		},
 		{
 			name: "expires", width: 8, drop: 1, right: true,
-			cell:    expiresCell,
+			cell: func(o *Opts, r *ops.InboxItem) (string, Role) {
+				if left, role := expiresCell(o, r); left != "" {
+					return left, role
+				}
+				return o.dotted("")
+			},
 			compare: func(a, b *ops.InboxItem) int { return oldestFirst(a.Expires, b.Expires) },
 		},
 	},
@@ -61,12 +67,12 @@ var inboxBadges = badges[ops.InboxState]{
 // asksFor is what a request asks for, in one line: the thing itself first.
 func asksFor(r *ops.InboxItem) string { return or(cmp.Or(r.Command, r.Text), unknown) }
 
-// expiresCell is how long a request still waits; "-" for one that has ended or that waits without an end.
+// expiresCell is how long a request still waits; empty for one that has ended or that waits without an end.
 func expiresCell(o *Opts, r *ops.InboxItem) (string, Role) {
 	in := r.Expires.Sub(o.Now)
 	switch {
 	case r.State != ops.InboxWaiting || r.Expires.IsZero():
-		return "-", Muted
+		return "", Muted
 	case in <= 0:
 		return "now", Slow
 	}
@@ -78,8 +84,8 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 	what := map[ops.InboxKind]string{ops.InboxCommand: "command", ops.InboxWrite: "write", ops.InboxHost: "host", ops.InboxTool: "tool"}[r.Kind]
 	facts := []Fact{{cmp.Or(what, "about"), r.Command}, {"asks", r.Text}, {"in", place(r)}}
 	facts = append(facts, Fact{"reasons", strings.Join(r.Reasons, "; ")}, Fact{"session", r.Session}, Fact{"who", after("may answer: ", r.Who)})
-	when := "asked " + coarseAgo(o.Now, r.AskedAt)
-	if left, _ := expiresCell(&o, r); left != "-" {
+	when := "asked " + howLongAgo(o.Now, r.AskedAt)
+	if left, _ := expiresCell(&o, r); left != "" {
 		when += ", expires in " + left
 	}
 	if r.State != ops.InboxWaiting {
@@ -95,12 +101,43 @@ func InboxFacts(o Opts, r *ops.InboxItem) []Fact {
 	return shownFacts
 }
 
+// inboxDetails answer what would happen after a yes, who asks, and which key says it.
 func inboxDetails(s *Screen, r *ops.InboxItem, p pane) []string {
-	facts := InboxFacts(s.Opts, r)
-	if takes := strings.Join(r.Options, ", "); takes != "" {
-		facts = append(facts, Fact{"takes", takes})
+	groups := [][]Fact{InboxFacts(s.Opts, r)}
+	if of := sessionOf(s, r.Session); of != nil {
+		groups = append(groups, []Fact{
+			{"user", or(of.User, unknown) + " on " + or(of.Platform, unknown)},
+			{"title", of.Title},
+			{"agent", after("", of.Agent) + after(" with ", of.Model)},
+			{"turn does", of.Activity(s.Now)},
+		})
 	}
-	return s.pairs(p, facts)
+	groups = append(groups, []Fact{{"takes", strings.Join(r.Options, ", ")}})
+	if r.State == ops.InboxWaiting && !s.Link.ReadOnly {
+		groups = append(groups, []Fact{{"enter", inboxKeys(r)}})
+	}
+	return s.told(p, groups...)
+}
+
+// inboxKeys are the answers that a request takes, as its dialog has them.
+func inboxKeys(r *ops.InboxItem) string {
+	if r.Kind == ops.InboxQuestion {
+		return "then a number for one of the answers, or w to write one"
+	}
+	keys := []string{"then y once"}
+	for _, k := range []struct {
+		scope ops.Scope
+		text  string
+	}{{ops.ScopeTurn, "u this turn"}, {ops.ScopeSession, "s this session"}, {ops.ScopeAlways, "a always"}} {
+		if slices.Contains(r.Options, string(k.scope)) {
+			keys = append(keys, k.text)
+		}
+	}
+	keys = append(keys, "n no", "r no with a reason")
+	if r.Session != "" {
+		keys = append(keys, "t the conversation")
+	}
+	return strings.Join(keys, " · ")
 }
 
 // place is where a command would run: its folder and its environment.
@@ -112,17 +149,14 @@ func sinceEnd(o Opts, r *ops.InboxItem) string {
 	if r.AnsweredAt.IsZero() {
 		return ""
 	}
-	return coarseAgo(o.Now, r.AnsweredAt)
+	return howLongAgo(o.Now, r.AnsweredAt)
 }
 
-// coarseAgo is how long ago a moment was, in words.
-func coarseAgo(now time.Time, at ops.Time) string {
+// howLongAgo is how long ago a moment was, in words.
+func howLongAgo(now time.Time, at ops.Time) string {
 	d, ok := ago(now, at)
-	switch {
-	case !ok:
+	if !ok {
 		return "at an unknown time"
-	case d < time.Minute:
-		return "less than a minute ago"
 	}
-	return coarse(d) + " ago"
+	return span(d) + " ago"
 }

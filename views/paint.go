@@ -42,6 +42,21 @@ func (o *Opts) glyph(g glyph) string {
 	return g.fine
 }
 
+// dotted is text in a table, where a zero is a dot: "0", "0 B", "0%", and an empty text.
+func (o *Opts) dotted(text string) (string, Role) {
+	switch text {
+	case "", "0", "0 B", "0%", "0.00", "0/0", "-":
+		return o.glyph(glyphIdle), Muted
+	}
+	return text, Plain
+}
+
+// dot is dotted without its role.
+func (o *Opts) dot(text string) string {
+	text, _ = o.dotted(text)
+	return text
+}
+
 // ellipsis stands for what was cut.
 func (o *Opts) ellipsis() string { return o.glyph(glyph{"~", string(term.Ellipsis)}) }
 

@@ -32,7 +32,7 @@ var processList = &list[ops.Process]{
 		inState(12, func(_ *Opts, r *ops.Process) badge { return processBadges.of(r.State) }, func(r *ops.Process) int { return processBadges.rank(r.State) }),
 		{
 			name: "session", width: 16, drop: 4, tail: true,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Session, "-"), Plain },
+			cell:    func(o *Opts, r *ops.Process) (string, Role) { return o.dotted(r.Session) },
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Session, b.Session) },
 		},
 		counted("tree", 5, 5, treeText, func(r *ops.Process) int { return r.TreeSize }),
@@ -46,7 +46,7 @@ var processList = &list[ops.Process]{
 		},
 		{
 			name: "environment", title: "RUNS IN", width: 9, drop: 9,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Environment, "-"), Plain },
+			cell:    func(o *Opts, r *ops.Process) (string, Role) { return o.dotted(r.Environment) },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Environment, b.Environment) },
 		},
 		named("origin", 8, 8, func(r *ops.Process) string { return string(r.Origin) }),
@@ -172,31 +172,36 @@ func depths(rows []ops.Process, from, to int) []int {
 	return out
 }
 
+// processDetails answer whose a process tree is, what it runs, what it may use and what ends it.
 func processDetails(s *Screen, r *ops.Process, p pane) []string {
-	state := s.inFull(processBadges.of(r.State), string(r.State))
+	state := s.inFull(processBadges.of(r.State), string(r.State)) + after(" for ", ageText(r.AgeMS))
 	if r.State == ops.ProcessExited {
 		state += ": the leader exited, " + strconv.Itoa(r.TreeSize) + " left"
 	}
-	facts := []Fact{
-		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},
-		{"state", state},
-		{"session", or(r.Session, "none")},
-		{"tree", treeText(r.TreeSize) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
-		{"age", ageText(r.AgeMS)},
-		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
-		{"command", or(r.Command, unknown)},
-		{"output", or(r.LastOutput, "none")},
+	tree := treeText(r.TreeSize) + " processes, cpu " + percent(r.CPUPct) + ", " + size(r.RSSBytes) + " of memory"
+	if r.TreeSize == 1 {
+		tree = "1 process, cpu " + percent(r.CPUPct) + ", " + size(r.RSSBytes) + " of memory"
 	}
-	if r.Environment != "" {
-		facts = append(facts, Fact{"runs in", r.Environment})
-	}
-	if r.Limit != "" {
-		facts = append(facts, Fact{"limit", r.Limit})
-	}
+	facts := []Fact{{"command", or(r.Command, unknown)}, {"state", state}, {"tree", tree}, {"output", r.LastOutput}}
 	if r.DuplicateOf != 0 {
 		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})
 	}
-	return s.pairs(p, facts)
+	whose := []Fact{
+		{"session", or(r.Session, "none: it is the gateway's own")},
+		{"owner", r.Owner},
+		{"ends with", endsWith(r.Policy)},
+		{"origin", string(r.Origin)},
+		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID)},
+	}
+	if of := sessionOf(s, r.Session); of != nil {
+		whose = append(whose, Fact{"user", of.User}, Fact{"turn does", of.Activity(s.Now)})
+	}
+	return s.told(p, facts, whose, []Fact{
+		{"runs in", or(r.Environment, "no environment that is known")},
+		{"limit", r.Limit},
+		{"set by", r.LimitHit},
+		{"not held", r.Unlimited},
+	})
 }
 
 // endsWith is what ends a process tree, other than its own exit and the gateway's stop.

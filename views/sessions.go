@@ -2,8 +2,6 @@ package views
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,35 +29,35 @@ var sessionList = &list[ops.Session]{
 		inState(13, func(o *Opts, r *ops.Session) badge { return sessionBadge(o.Now, r) }, func(r *ops.Session) int { return sessionBadges.rank(r.State) }),
 		{
 			name: "turn", width: 8, drop: 1, right: true,
-			cell:    func(o *Opts, r *ops.Session) (string, Role) { return clockSince(o.Now, r.TurnStartedAt), Plain },
+			cell:    func(o *Opts, r *ops.Session) (string, Role) { return o.dotted(spanSince(o.Now, r.TurnStartedAt)) },
 			compare: func(a, b *ops.Session) int { return oldestFirst(a.TurnStartedAt, b.TurnStartedAt) },
 			down:    true,
 		},
 		{
-			name: "tokens", width: 7, drop: 4, right: true, down: true,
-			cell: func(_ *Opts, r *ops.Session) (string, Role) { return sessionTokens(r), Plain },
+			name: "tokens", width: 7, drop: 6, right: true, down: true,
+			cell: func(o *Opts, r *ops.Session) (string, Role) { return o.dotted(sessionTokens(r)) },
 			compare: func(a, b *ops.Session) int {
 				return cmp.Compare(b.TokensIn+b.TokensOut, a.TokensIn+a.TokensOut)
 			},
 		},
-		counted("procs", 7, 3, number, func(r *ops.Session) int { return r.Processes }),
+		counted("procs", 6, 7, number, func(r *ops.Session) int { return r.Processes }),
 		counted("queue", 7, 10, number, func(r *ops.Session) int { return r.Queued }),
-		happened("last", 7, 2, func(r *ops.Session) ops.Time { return r.LastActivityAt }),
+		happened("last", 7, 4, func(r *ops.Session) ops.Time { return r.LastActivityAt }),
 		{
 			name: "user", width: 14, drop: 11,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.User, Plain },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.User, b.User) },
 		},
-		named("agent", 7, 8, func(r *ops.Session) string { return r.Agent }),
-		named("model", 14, 7, func(r *ops.Session) string { return r.Model }),
+		worded("agent", 8, 5, func(r *ops.Session) string { return r.Agent }),
+		worded("model", 14, 8, func(r *ops.Session) string { return r.Model }),
 		{
-			name: "context", width: 11, drop: 5, right: true, down: true,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return contextShare(r), Plain },
+			name: "context", width: 9, drop: 2, right: true, down: true,
+			cell:    func(o *Opts, r *ops.Session) (string, Role) { return o.dotted(contextShare(r)) },
 			compare: func(a, b *ops.Session) int { return cmp.Compare(b.ContextUsed, a.ContextUsed) },
 		},
 		{
-			name: "cost", width: 8, drop: 6, right: true, down: true,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return sessionCost(r), Plain },
+			name: "cost", width: 7, drop: 3, right: true, down: true,
+			cell:    func(o *Opts, r *ops.Session) (string, Role) { return o.dotted(costCell(r)) },
 			compare: func(a, b *ops.Session) int { return cmp.Compare(costOf(b), costOf(a)) },
 		},
 		{
@@ -74,7 +72,6 @@ var sessionList = &list[ops.Session]{
 	},
 	pages: []page[ops.Session]{
 		{name: "details", lines: sessionDetails},
-		{name: "run", lines: turnDetails},
 		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
 	},
 	empty: func(s *Screen) string {
@@ -160,94 +157,4 @@ func firstMessage(s *Screen) string {
 		return "No adapter is connected, so none can come: see 5 adapters."
 	}
 	return "A session appears with the first message on: " + names(up, 5) + ". (" + count(len(up), "adapter") + " up)"
-}
-
-func sessionDetails(s *Screen, r *ops.Session, p pane) []string {
-	model, agent := r.Model, "none cached"
-	if a := agentOf(s, r.Key); a != nil {
-		agent, model = s.inFull(agentBadge(a), string(a.State))+", "+size(a.Bytes), or(model, a.Model)
-	} else if r.Cached {
-		agent = "cached"
-	}
-	agent = or(r.Agent, unknown) + " with " + or(model, "an unknown model") + ", " + agent
-	facts := []Fact{
-		{"session", or(r.Key, unknown)},
-		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
-		{"user", or(r.User, unknown) + " on " + or(r.Platform, unknown)},
-		{"active", when(s.Now, r.LastActivityAt)},
-		{"agent", agent},
-		{"waiting", count(max(r.Queued, 0), "message")},
-		{"tokens", sessionUsage(r)},
-		{"context", sessionContext(r)},
-		{"procs", number(r.Processes)},
-		{"id", or(r.ID, unknown)},
-	}
-	if r.Caller != nil {
-		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
-	}
-	if r.Attention != "" {
-		facts = slices.Insert(facts, 2, Fact{"looping", r.AttentionReason + ", for " + clockSince(s.Now, r.AttentionSince)})
-	}
-	if r.Shows != "" {
-		facts = append(facts, Fact{"chat sees", r.Shows})
-	}
-	if r.Title != "" {
-		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
-	}
-	return s.pairs(p, facts)
-}
-
-// contextShare is sessionContext for a table.
-func contextShare(r *ops.Session) string {
-	if r.ContextWindow == 0 {
-		return unknown
-	}
-	return short(int64(r.ContextUsed)) + "/" + short(int64(r.ContextWindow))
-}
-
-// sessionContext is how much of its model's context the conversation uses.
-func sessionContext(r *ops.Session) string {
-	if r.ContextWindow == 0 {
-		return unknown
-	}
-	return fmt.Sprintf("%s of %s tokens (%d %%)", short(int64(r.ContextUsed)), short(int64(r.ContextWindow)), 100*r.ContextUsed/r.ContextWindow)
-}
-
-// sessionUsage is what a session's model calls cost, in tokens and, as far as that is known, in money.
-func sessionUsage(r *ops.Session) string {
-	in := short(r.TokensIn) + " in"
-	if r.TokensCached > 0 {
-		in += " (" + short(r.TokensCached) + " cached)"
-	}
-	return in + ", " + short(r.TokensOut) + " out, cost " + sessionCost(r)
-}
-
-func sessionCost(r *ops.Session) string {
-	if r.Cost == nil {
-		return unknown
-	}
-	return ops.Amount(*r.Cost)
-}
-
-// costOf is a cost to sort by: an unknown one comes last.
-func costOf(r *ops.Session) float64 {
-	if r.Cost == nil {
-		return -1
-	}
-	return *r.Cost
-}
-
-func turnDetails(s *Screen, r *ops.Session, p pane) []string {
-	if r.Turn == "" && r.TurnStartedAt.IsZero() {
-		return []string{" No turn runs."}
-	}
-	return s.pairs(p, []Fact{
-		{"turn", or(r.Turn, unknown)},
-		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
-		{"started", when(s.Now, r.TurnStartedAt)},
-		{"running", clockSince(s.Now, r.TurnStartedAt)},
-		{"doing", or(r.Activity(s.Now), unknown)},
-		{"progress", when(s.Now, r.LastProgressAt)},
-		{"waiting", count(max(r.Queued, 0), "message")},
-	})
 }

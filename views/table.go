@@ -66,6 +66,13 @@ func named[T any](name string, width, drop int, of func(*T) string) column[T] {
 	}
 }
 
+// worded is named with a dot for an empty text.
+func worded[T any](name string, width, drop int, of func(*T) string) column[T] {
+	c := named(name, width, drop, of)
+	c.cell = func(o *Opts, r *T) (string, Role) { return o.dotted(of(r)) }
+	return c
+}
+
 // keyed is the column of the key of a session, of which the end tells the most.
 func keyed[T any](of func(*T) string) column[T] {
 	c := named("session", 0, 0, of)
@@ -77,7 +84,7 @@ func keyed[T any](of func(*T) string) column[T] {
 func counted[T any, N cmp.Ordered](name string, width, drop int, show func(N) string, of func(*T) N) column[T] {
 	return column[T]{
 		name: name, width: width, drop: drop, right: true, down: true,
-		cell:    func(_ *Opts, r *T) (string, Role) { return show(of(r)), Plain },
+		cell:    func(o *Opts, r *T) (string, Role) { return o.dotted(show(of(r))) },
 		compare: func(a, b *T) int { return cmp.Compare(of(b), of(a)) },
 	}
 }
@@ -86,7 +93,7 @@ func counted[T any, N cmp.Ordered](name string, width, drop int, show func(N) st
 func happened[T any](name string, width, drop int, of func(*T) ops.Time) column[T] {
 	return column[T]{
 		name: name, width: width, drop: drop, right: true,
-		cell:    func(o *Opts, r *T) (string, Role) { return sinceText(o.Now, of(r)), Plain },
+		cell:    func(o *Opts, r *T) (string, Role) { return o.dotted(sinceText(o.Now, of(r))) },
 		compare: func(a, b *T) int { return of(b).Compare(of(a).Time) },
 	}
 }
@@ -107,13 +114,15 @@ func inState[T any](width int, of func(*Opts, *T) badge, rank func(*T) int) colu
 func pagesOf[T any](details func(s *Screen, row *T, p pane) []string, session func(*T) string, without string) []page[T] {
 	return []page[T]{
 		{name: "details", lines: details},
-		{name: "run", lines: func(s *Screen, row *T, p pane) []string {
+		{name: "session", lines: func(s *Screen, row *T, p pane) []string {
 			if of := sessionOf(s, session(row)); of != nil {
-				return turnDetails(s, of, p)
+				return append([]string{s.heading(of.Key)}, sessionDetails(s, of, p)...)
 			}
 			return []string{without}
 		}},
-		{name: "processes", lines: func(s *Screen, row *T, _ pane) []string { return sessionProcesses(s, session(row)) }},
+		{name: "processes", lines: func(s *Screen, row *T, _ pane) []string {
+			return append([]string{s.heading("all of " + or(session(row), "the gateway"))}, sessionProcesses(s, session(row))...)
+		}},
 	}
 }
 

@@ -97,7 +97,7 @@ func ago(now time.Time, t ops.Time) (d time.Duration, ok bool) {
 }
 
 // sinceText is the age of something that happened, in steps that leave most lines of a list as they were a second ago:
-// "now", "<1m", "4m", "3h", "2d"; "-" if it never happened.
+// "now", "<1m", "4m", "3h", "2d 04h"; "-" if it never happened.
 func sinceText(now time.Time, t ops.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -114,26 +114,39 @@ func sinceText(now time.Time, t ops.Time) string {
 	return coarse(d)
 }
 
-// ageText is how long something has lasted: "42s", "4m", "3h", "2d".
+// ageText is how long something has lasted: "0:42", "3:12", "1:02:03", "2d 04h".
 func ageText(ms int64) string {
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
 		return unknown
 	}
-	d := time.Duration(ms) * time.Millisecond
-	if d < time.Minute {
-		return strconv.Itoa(int(d/time.Second)) + "s"
+	return span(time.Duration(ms) * time.Millisecond)
+}
+
+// span is clock in at most seven cells: from a day on it has days and hours.
+func span(d time.Duration) string {
+	if d < 24*time.Hour {
+		return clock(d)
 	}
-	return coarse(d)
+	return daysHours(d)
+}
+
+// daysHours is a duration of at least a day: "2d 04h", and "120d" from a hundred days on.
+func daysHours(d time.Duration) string {
+	days, hours := strconv.Itoa(int(d/(24*time.Hour))), int(d/time.Hour%24)
+	if d >= 100*24*time.Hour {
+		return days + "d"
+	}
+	return days + "d " + string([]byte{'0' + byte(hours/10), '0' + byte(hours%10)}) + "h"
 }
 
 func coarse(d time.Duration) string {
 	switch {
 	case d < time.Hour:
 		return strconv.Itoa(int(d/time.Minute)) + "m"
-	case d < 48*time.Hour:
+	case d < 24*time.Hour:
 		return strconv.Itoa(int(d/time.Hour)) + "h"
 	}
-	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+	return daysHours(d)
 }
 
 // clockSince is clock of the time since t: "-" if t is not set, "unknown" if it lies in the future.
@@ -178,6 +191,19 @@ func money(n float64, currency string) string {
 	return text + " " + currency
 }
 
+// briefly is a count without decimals, in at most four cells: "702", "41k", "3M".
+func briefly(n int64) string {
+	switch {
+	case n < 0:
+		return unknown
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 999_500:
+		return strconv.FormatInt((n+500)/1000, 10) + "k"
+	}
+	return strconv.FormatInt((n+500_000)/1_000_000, 10) + "M"
+}
+
 func number(n int) string {
 	if n < 0 {
 		return unknown
@@ -218,3 +244,15 @@ func clock(d time.Duration) string { return ops.Clock(d) }
 
 // term40 is a short untrusted word: a kind, a name of a phase.
 func term40(s string) string { return term.Clean(s, 40) }
+
+// spanSince is span of the time since t: empty if t is not set, "unknown" if it lies in the future.
+func spanSince(now time.Time, t ops.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	d, ok := ago(now, t)
+	if !ok {
+		return unknown
+	}
+	return span(d)
+}
