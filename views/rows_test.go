@@ -30,16 +30,20 @@ func fiveRows() ops.Snapshot {
 				Key: "telegram:dm:4412", ID: "01KA1", State: ops.SessionRunning, Platform: "telegram", User: "@maria",
 				Doing: "terminal: pytest -q tests/gateway", DoingSince: before(40 * time.Second), TurnStartedAt: before(192 * time.Second), LastActivityAt: before(time.Second),
 				TokensIn: 39_800, TokensOut: 1400, Processes: 3, Cached: true, Turn: "01KAT", LastProgressAt: before(2 * time.Second),
+				Title: "clean the build and run the tests", Cost: new(0.31), ContextUsed: 15_400, ContextWindow: 128_000, Agent: "coder", Model: "sonnet",
+				Calls: 4, CallsLimit: 60, Environment: "box", Shows: "progress",
 			},
 			{
 				Key: "api:user:alice", ID: "01KA2", State: ops.SessionRunning, Platform: "api", User: "alice",
 				Doing: "model call", DoingSince: before(25 * time.Second), TurnStartedAt: before(100 * time.Second), LastActivityAt: before(25 * time.Second),
 				TokensIn: 8000, TokensOut: 800, Cached: true, Turn: "01KAU", Queued: 2, LastProgressAt: before(25 * time.Second),
+				Cost: new(0.09), ContextUsed: 10_100, ContextWindow: 128_000, Agent: "default", Model: "opus",
 			},
 			{
 				Key: "telegram:group:-100123:topic:7", ID: "01KA3", State: ops.SessionStalled, Platform: "telegram", User: "@李小龍",
 				Doing: "model call", DoingSince: before(16 * time.Minute), TurnStartedAt: before(16 * time.Minute), LastActivityAt: before(16 * time.Minute),
 				TokensIn: 1900, Cached: true, Turn: "01KAV", Processes: 2, LastProgressAt: before(16 * time.Minute),
+				Cost: new(0.12), ContextUsed: 53_000, ContextWindow: 128_000, Agent: "default", Model: "sonnet",
 			},
 			{
 				Key: "cli:local", ID: "01KA4", State: ops.SessionIdle, Platform: "cli", User: "root",

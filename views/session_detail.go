@@ -114,7 +114,7 @@ func contextShare(r *ops.Session) string {
 	return strconv.Itoa(100*r.ContextUsed/r.ContextWindow) + "% " + briefly(int64(r.ContextUsed))
 }
 
-// costCell is sessionCost for a table; a cost that is not known is no number.
+// costCell is sessionCost for a table, with a question mark for a cost that is not known.
 func costCell(r *ops.Session) string {
 	switch {
 	case r.Cost == nil:

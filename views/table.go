@@ -44,6 +44,8 @@ type column[T any] struct {
 	wide bool
 	// right aligns to the right; tail keeps the end of a text that is too long, not its beginning.
 	right, tail bool
+	// sign stands before the text of a cell, with a blank; nil: there is none.
+	sign func(o *Opts, row *T) glyph
 	// cell is what is drawn, nil for a column that only sorts or filters; it may be untrusted.
 	cell func(o *Opts, row *T) (string, Role)
 	// compare is the column's natural order, nil for none; down says that it goes from great to small.
@@ -102,9 +104,10 @@ func happened[T any](name string, width, drop int, of func(*T) ops.Time) column[
 func inState[T any](width int, of func(*Opts, *T) badge, rank func(*T) int) column[T] {
 	return column[T]{
 		name: "state", width: width,
+		sign: func(o *Opts, r *T) glyph { return of(o, r).glyph },
 		cell: func(o *Opts, r *T) (string, Role) {
 			b := of(o, r)
-			return o.badge(b), b.role
+			return b.word, b.role
 		},
 		compare: func(a, b *T) int { return cmp.Compare(rank(a), rank(b)) },
 	}
@@ -240,7 +243,12 @@ func (l *list[T]) row(s *Screen, b []byte, columns []placed[T], row *T, under in
 			on = s.Theme.begin(role)
 		}
 		b = append(b, on...)
-		b = s.appendCell(b, text, c.cells, c.right, c.tail)
+		cells := c.cells
+		if c.sign != nil && cells > 2 {
+			b = append(append(b, s.glyph(c.sign(&s.Opts, row))...), ' ')
+			cells -= 2
+		}
+		b = s.appendCell(b, text, cells, c.right, c.tail)
 		if on != "" {
 			b = append(b, off...)
 		}

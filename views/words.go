@@ -33,6 +33,9 @@ func wrap(text string, w int) []string {
 	if w < 1 || text == "" {
 		return nil
 	}
+	if len(text) <= w && printable(text) { // as most texts are; it costs far less
+		return []string{strings.TrimRight(text, " ")}
+	}
 	lines := strings.Split(ansi.Wrap(text, w, ""), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")

@@ -2,7 +2,7 @@ package ops
 
 import (
 	"cmp"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -175,11 +175,22 @@ func (w Wait) Silent() bool {
 // Clock is a duration that a person watches: "0:09", "3:12", "1:02:03", "3d 04:12". Below zero it is 0:00.
 func Clock(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
-	if days := s / 86400; days > 0 {
-		return fmt.Sprintf("%dd %02d:%02d", days, s/3600%24, s/60%60)
+	b := make([]byte, 0, 24) // a frame has one in each row, so it is made without fmt
+	two := func(n int64) { b = append(b, '0'+byte(n/10), '0'+byte(n%10)) }
+	switch days, h := s/86400, s/3600; {
+	case days > 0:
+		b = append(strconv.AppendInt(b, days, 10), "d "...)
+		two(h % 24)
+		b = append(b, ':')
+		two(s / 60 % 60)
+	case h > 0:
+		b = append(strconv.AppendInt(b, h, 10), ':')
+		two(s / 60 % 60)
+		b = append(b, ':')
+		two(s % 60)
+	default:
+		b = append(strconv.AppendInt(b, s/60, 10), ':')
+		two(s % 60)
 	}
-	if h := s / 3600; h > 0 {
-		return fmt.Sprintf("%d:%02d:%02d", h, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
+	return string(b)
 }
