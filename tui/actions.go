@@ -187,8 +187,8 @@ func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string
 	_ = json.Unmarshal(r.Result, &res) // without it there is nothing more to say
 	text = result(verb, what, r.Detail)
 	switch {
-	case verb == ops.VerbMessage && res.Reply != "":
-		text = what + ": " + res.Reply
+	case verb == ops.VerbMessage && res.MessageResult.Text() != "":
+		text = what + ": " + res.MessageResult.Text()
 	case verb == ops.VerbDiagnose && res.Path != "":
 		return text + "; y copies the path", res.Path
 	}

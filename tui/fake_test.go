@@ -15,6 +15,7 @@ import (
 
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/said"
 )
 
 // gateway is an ops.Console that plays one: it answers with what the test put there and records what it was asked.
@@ -32,7 +33,8 @@ type gateway struct {
 	looks     int // snapshots that were asked for
 	lives     []ops.Life
 	historyE  error
-	asked     []ops.Query           // of past lives
+	asked     []ops.Query // of past lives
+	said      said.Log
 	hits      []ops.Hit             // of every search but one for "nothing"
 	turns     map[string][]ops.Turn // by session
 	timelines map[string]ops.Timeline
@@ -252,8 +254,18 @@ func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	return *g.stop, nil
 }
 
-func (g *gateway) Transcript(ctx context.Context, _ string, _ ops.MessageQuery) (ops.Page[ops.Message], error) {
-	return ops.Page[ops.Message]{}, g.enter(ctx)
+func (g *gateway) Transcript(ctx context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Page[ops.Message]{}, err
+	}
+	return g.said.Transcript(ctx, session, q)
+}
+
+func (g *gateway) Output(ctx context.Context, q ops.OutputQuery) (ops.Output, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Output{}, err
+	}
+	return g.said.Output(ctx, q)
 }
 
 func (g *gateway) Turns(ctx context.Context, session string, _ ops.Query) (ops.Page[ops.Turn], error) {

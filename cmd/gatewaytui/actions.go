@@ -208,7 +208,7 @@ func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error
 		if err := json.Unmarshal(req.Result, &m); err != nil && req.Error == nil {
 			return fmt.Errorf("read the reply to message %s: %w", req.ID, err)
 		}
-		p.lines().Text(m.Reply)
+		p.lines().Text(m.Text())
 	}
 	return failed(req)
 }

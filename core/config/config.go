@@ -302,6 +302,7 @@ type Discord struct {
 type Console struct {
 	OnHangup string `toml:"on_hangup" default:"detach" doc:"when the terminal goes away: \"detach\" lets the gateway go on without it, \"stop\" stops the gateway"`
 	Theme    string `toml:"theme" default:"auto" doc:"auto, dark, light, high-contrast or mono"`
+	Texts    string `toml:"texts" default:"all" doc:"what operators see of conversations: \"all\"; \"lengths\" (who, when, how long, tools by name); \"none\""`
 }
 
 // Log is [log].

@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"gatewaytui/core/fence"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 )
 
@@ -175,6 +176,7 @@ var rules = []rule{
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),
 	oneOf("console.theme", auto, "dark", "light", "high-contrast", "mono"),
+	oneOf("console.texts", string(ops.TextsAll), string(ops.TextsLengths), string(ops.TextsNone)),
 	oneOf("log.level", "debug", "info", "warn", "error"),
 }
 

@@ -171,11 +171,22 @@ func (c *Client) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 }
 
 func (c *Client) Transcript(ctx context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
-	given := map[string]string{"after": q.After}
+	given := values(map[string]string{"after": q.After})
 	if q.Limit > 0 {
-		given["limit"] = strconv.Itoa(q.Limit)
+		given.Set("limit", strconv.Itoa(q.Limit))
 	}
-	return get[ops.Page[ops.Message]](ctx, c, transcriptPath(session), values(given))
+	if q.Back {
+		given.Set("before", q.Before)
+	}
+	return get[ops.Page[ops.Message]](ctx, c, transcriptPath(session), given)
+}
+
+func (c *Client) Output(ctx context.Context, q ops.OutputQuery) (ops.Output, error) {
+	given := url.Values{"after": {strconv.FormatInt(q.After, 10)}}
+	if q.Limit > 0 {
+		given.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return get[ops.Output](ctx, c, "/v1/processes/"+strconv.Itoa(q.PID)+"/output", given)
 }
 
 func (c *Client) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, error) {

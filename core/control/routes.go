@@ -42,6 +42,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/turns/{target}", s.timeline, false},
 		{"GET", "/v1/agents", list(s, console.Agents), false},
 		{"GET", "/v1/processes", list(s, console.Processes), false},
+		{"GET", "/v1/processes/{target}/output", s.output, false},
 		{"GET", "/v1/adapters", list(s, console.Adapters), false},
 		{"GET", "/v1/environments", list(s, console.Environments), false},
 		{"GET", "/v1/inbox", list(s, s.inbox), false},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -20,16 +21,19 @@ const transcriptLook = 500 * time.Millisecond
 
 func transcriptPath(session string) string { return "/v1/sessions/" + escape(session) + "/transcript" }
 
-// transcript answers with one page of a conversation, or with follow, which may be empty or true, with all of it and what comes
+// transcript answers with one page of a conversation, with before one of those before a message (empty: the newest), or with follow, which may be empty or true, with all of it and what comes
 // later, as a stream of events. Last-Event-ID, which is what a client that resumes knows, goes before ?after=.
 func (s *Server) transcript(w http.ResponseWriter, r *http.Request, target string) {
-	q, err := query(r, "after", "limit", "follow")
+	q, err := query(r, "after", "before", "limit", "follow")
 	follow := q.Has("follow") && q.Get("follow") != "0" && q.Get("follow") != "false"
 	var limit int64
 	if err == nil {
 		limit, err = number(q, "limit")
 	}
-	ask := ops.MessageQuery{After: q.Get("after"), Limit: int(min(limit, ops.MaxLimit))}
+	ask := ops.MessageQuery{
+		After: q.Get("after"), Back: q.Has("before") && !follow, Before: q.Get("before"), Limit: int(min(limit, ops.MaxLimit)),
+		By: r.Context().Value(peerKey{}).(*peer).actor(),
+	}
 	if id := r.Header.Get("Last-Event-ID"); follow && id != "" {
 		ask.After = id
 	}
@@ -63,10 +67,37 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, _ string) {
 	if err == nil {
 		found, err = s.opt.Console.Search(ctx, ops.SearchQuery{
 			Text: q.Get("q"), Session: q.Get("session"), Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"),
+			By: r.Context().Value(peerKey{}).(*peer).actor(),
 		})
 	}
 	found.Items = filled(found.Items)
 	s.reply(w, found, err)
+}
+
+// output answers with a part of what a process has written.
+func (s *Server) output(w http.ResponseWriter, r *http.Request, target string) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	defer cancel()
+	q, err := query(r, "after", "limit")
+	ask := ops.OutputQuery{By: r.Context().Value(peerKey{}).(*peer).actor()}
+	if err == nil {
+		ask.PID, err = ops.ParsePID(target)
+	}
+	if text := q.Get("after"); err == nil && text != "" {
+		if ask.After, err = strconv.ParseInt(text, 10, 64); err != nil {
+			err = &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("after is %.64q", text), Hint: "give an offset in bytes; below 0 it counts from the end"}
+		}
+	}
+	var limit int64
+	if err == nil {
+		limit, err = number(q, "limit")
+	}
+	var out ops.Output
+	if err == nil {
+		ask.Limit = int(min(limit, ops.MaxPageBytes))
+		out, err = s.opt.Console.Output(ctx, ask)
+	}
+	s.reply(w, out, err)
 }
 
 // messages asks the console for one page.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,10 +24,10 @@ func TestCV13_ATranscriptIsAnsweredPageByPage(t *testing.T) {
 	f := newFake()
 	f.Messages = messages("one", "two", "\x1b[2Jthree")
 	r := serve(t, f)
-	const first = `{"id":"1","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","text":"one","calls":[]}`
+	const first = `{"id":"1","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","text":"one","calls":[],"length":0,"tokens":0}`
 	for path, want := range map[string]string{
 		"":         first,
-		"?after=2": `"text":"\u001b[2Jthree","calls":[]}],"next":""}`,
+		"?after=2": `"text":"\u001b[2Jthree","calls":[],"length":0,"tokens":0}],"next":""}`,
 		"?after=3": `{"items":[],"next":""}`,
 	} {
 		status, body := r.ask(t, "GET", "/v1/sessions/cli:local/transcript"+path, "")
@@ -49,7 +50,7 @@ func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
 	f.Messages = messages("one", "two", "three")
 	r := serve(t, f)
 	lines := r.open(t, "/v1/sessions/cli:local/transcript?follow", "Last-Event-ID", "1")
-	want := "retry: 1000\n\nid: 2\nevent: message\ndata: {\"id\":\"2\",\"turn\":\"t1\",\"role\":\"user\",\"who\":\"maria\",\"at\":\"2026-11-21T12:04:05.006Z\",\"text\":\"two\",\"calls\":[]}\n\nid: 3\n"
+	want := "retry: 1000\n\nid: 2\nevent: message\ndata: {\"id\":\"2\",\"turn\":\"t1\",\"role\":\"user\",\"who\":\"maria\",\"at\":\"2026-11-21T12:04:05.006Z\",\"text\":\"two\",\"calls\":[],\"length\":0,\"tokens\":0}\n\nid: 3\n"
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(lines, got); err != nil || string(got) != want {
 		t.Fatalf("got\n%s\n%v; promised\n%s", got, err, want)
@@ -103,10 +104,50 @@ func TestCV13_ASearchIsAnswered(t *testing.T) {
 	if got, err := r.client.Search(t.Context(), q); err != nil || got.Unindexed != 5 || len(got.Items) != 1 || got.Items[0].Snippet != "hello" {
 		t.Errorf("the client read %+v, %v", got, err)
 	}
-	if len(f.Searched()) != 2 || f.Searched()[0] != q || f.Searched()[1] != q {
+	asked := f.Searched()
+	for i := range asked { // the gateway knows who asks
+		if asked[i].By.Via != "socket" || asked[i].By.UID != os.Getuid() {
+			t.Errorf("the search is said to be by %+v", asked[i].By)
+		}
+		asked[i].By = ops.Actor{}
+	}
+	if len(asked) != 2 || asked[0] != q || asked[1] != q {
 		t.Errorf("the console was asked for %+v", f.Searched())
 	}
 	if status, _ := r.ask(t, "GET", "/v1/search?query=x", ""); status != 400 {
 		t.Errorf("a wrong name: %d", status)
+	}
+}
+
+// OP2: a conversation is read from its end, page by page, as over the socket so by the client.
+func TestOP2_ATranscriptIsReadFromItsEnd(t *testing.T) {
+	f := newFake()
+	f.Messages = messages("one", "two", "three")
+	r := serve(t, f)
+	if status, body := r.ask(t, "GET", "/v1/sessions/cli:local/transcript?before=", ""); status != 200 || !strings.Contains(body, `"text":"three"`) || strings.Contains(body, `"one"`) || !strings.Contains(body, `"next":"2"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	page, err := r.client.Transcript(t.Context(), "cli:local", ops.MessageQuery{Back: true, Before: "2"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Text != "one" || page.Next != "" {
+		t.Errorf("the client read %+v, %v", page, err)
+	}
+}
+
+// OP2: the output of a process is read from any place on.
+func TestOP2_TheOutputOfAProcessIsAnswered(t *testing.T) {
+	f := newFake()
+	f.Printed = "hello"
+	r := serve(t, f)
+	const want = `{"pid":4711,"session":"cli:local","command":"make","text":"lo","next":5,"total":5,"missed":0,"last_at":null}`
+	if status, body := r.ask(t, "GET", "/v1/processes/4711/output?after=3", ""); status != 200 || strings.TrimSpace(body) != want {
+		t.Errorf("%d %s", status, body)
+	}
+	if got, err := r.client.Output(t.Context(), ops.OutputQuery{PID: 4711, After: 3}); err != nil || got.Text != "lo" || got.Next != 5 {
+		t.Errorf("the client read %+v, %v", got, err)
+	}
+	for _, path := range []string{"/v1/processes/x/output", "/v1/processes/4711/output?after=x", "/v1/processes/4711/output?from=1"} {
+		if status, body := r.ask(t, "GET", path, ""); status != 400 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
 	}
 }

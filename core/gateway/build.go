@@ -53,7 +53,7 @@ func New(o Options) (*Gateway, error) {
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{g.approvals, g.budget, g.trust.people}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
-		ToolsMayStop: o.Config.Tools.MayStop != config.No, AskStop: g.stopGate(), KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
+		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: o.Config.Tools.MayStop != config.No, AskStop: g.stopGate(), KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
 		g.health.Keep(w)
@@ -73,7 +73,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.rates = rates.New(time.Now())
 	g.table = session.NewTable(session.Options{
 		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
-		NewID: newID, Owner: session.Owner, Reached: reached.reached,
+		NewID: newID, Owner: session.Owner, NamesOnly: !ops.Texts(cfg.Console.Texts).All(), Reached: reached.reached,
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	reached.add(g, slots)

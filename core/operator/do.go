@@ -75,7 +75,7 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 	m := session.Message{ID: req.ID, User: actor(cmd.By), Role: ops.RoleOwner, Text: cmd.Text, At: time.Now(), Instant: true, Operator: true}
 	m.Watch = func(turn, _ string) { op.requests.began(req.ID, turn) }
 	m.Deliver = func(text string, err error) {
-		state, result := ops.RequestDone, ops.MessageResult{Message: req.ID, Session: cmd.Target, Reply: text}
+		state, result := ops.RequestDone, ops.MessageResult{Message: req.ID, Session: cmd.Target, Reply: op.reply(text), Withheld: !op.o.Texts.All()}
 		if err != nil {
 			state = ops.RequestFailed
 		}
@@ -138,9 +138,14 @@ func checkLife(op *Operator, cmd ops.Command) error {
 // checkProcess refuses a command for what is not a tracked process.
 func checkProcess(op *Operator, cmd ops.Command) error {
 	if _, ok := op.o.Processes.Get(cmd.PID); !ok {
-		return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", cmd.PID), Hint: "`gatewaytui processes` lists them; only those are ended"}
+		return noProcess(cmd.PID)
 	}
 	return nil
+}
+
+// noProcess is the answer for a pid that is not that of a tracked process.
+func noProcess(pid int) error {
+	return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", pid), Hint: "`gatewaytui processes` lists them"}
 }
 
 // checkAdapter refuses a command for an adapter that is not there.

@@ -20,6 +20,7 @@ func (op *Operator) sessionRows(sel session.Selection) (rows []ops.Session, next
 		_, cached := op.o.Cache.Peek(rows[i].Key)
 		rows[i].Processes, rows[i].Cached, rows[i].Environment = count[rows[i].Key], cached, names[rows[i].Key]
 	}
+	op.untitle(rows)
 	return rows, next, scanned
 }
 
@@ -61,7 +62,9 @@ func (op *Operator) oneSession(key string) ops.Page[ops.Session] {
 	}
 	_, row.Cached = op.o.Cache.Peek(key)
 	row.Processes, row.Environment = op.o.Processes.CountSession(key), op.o.Environments.Names()[key]
-	return ops.Page[ops.Session]{Items: []ops.Session{row}}
+	rows := []ops.Session{row}
+	op.untitle(rows)
+	return ops.Page[ops.Session]{Items: rows}
 }
 
 // Agents implements ops.Console.
@@ -71,7 +74,7 @@ func (op *Operator) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent],
 
 // Processes implements ops.Console.
 func (op *Operator) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
-	return page(op.o.Processes.Rows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) }, filter.Processes)
+	return page(op.processRows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) }, filter.Processes)
 }
 
 // Adapters implements ops.Console.

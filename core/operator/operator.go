@@ -121,6 +121,8 @@ type Options struct {
 	Inbox []InboxSource
 	Rules RuleBook
 
+	// Texts is what an operator sees of conversations (console.texts).
+	Texts ops.Texts
 	// ToolsMayStop says that a tool may ask for a stop or a restart.
 	ToolsMayStop bool
 	// AskStop asks a person first (tools.may_stop is "ask"); nil: a tool that may ask for a stop gets it.
@@ -137,6 +139,7 @@ type Operator struct {
 	requests *requests
 	people   *people.People
 	refusals toolRefusals
+	opened   opened
 
 	// abortBackup ends the backup that runs; nil: none does.
 	abortBackup atomic.Pointer[context.CancelCauseFunc]

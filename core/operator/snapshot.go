@@ -108,7 +108,7 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 		s.Agents = s.Agents[:min(n, len(s.Agents))]
 	}
 	if n := rows[ops.TableProcesses]; n > 0 {
-		s.Processes = op.o.Processes.Rows()
+		s.Processes = op.processRows()
 		s.Processes = s.Processes[:min(n, len(s.Processes))]
 	}
 	asked := len(s.Inbox)

@@ -3,30 +3,46 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/search"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/window"
 )
 
 // Transcript implements ops.Console. It reads one page from the store, and waits for nothing else.
 func (op *Operator) Transcript(ctx context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
 	after, err := messageNumber(q.After)
-	if err != nil {
-		return ops.Page[ops.Message]{}, err
+	before := int64(math.MaxInt64)
+	if err == nil && q.Before != "" {
+		before, err = messageNumber(q.Before)
 	}
-	if op.store() == nil {
+	switch {
+	case err != nil:
+		return ops.Page[ops.Message]{}, err
+	case op.store() == nil:
 		return ops.Page[ops.Message]{}, errNoStore
+	case op.o.Texts == ops.TextsNone:
+		return ops.Page[ops.Message]{}, op.o.Texts.Refused("conversations")
 	}
 	of, err := op.conversationOf(ctx, session)
 	if err != nil {
 		return ops.Page[ops.Message]{}, err
 	}
-	entries, more, err := op.store().Entries(ctx, of.ID, after, ops.PageSize(q.Limit), ops.MaxPageBytes)
+	op.opens(ctx, q.By, "session.transcript", of.Key, of.ID)
+	var entries []store.Entry
+	var more bool
+	if q.Back {
+		entries, more, err = op.store().EntriesBefore(ctx, of.ID, before, ops.PageSize(q.Limit), ops.MaxPageBytes)
+	} else {
+		entries, more, err = op.store().Entries(ctx, of.ID, after, ops.PageSize(q.Limit), ops.MaxPageBytes)
+	}
 	if err != nil {
 		return ops.Page[ops.Message]{}, unreadable("the conversation", err)
 	}
@@ -45,14 +61,21 @@ func (op *Operator) Transcript(ctx context.Context, session string, q ops.Messag
 		names.add(row.Calls)
 		page.Items = append(page.Items, row)
 	}
-	if more {
+	if more && q.Back {
+		page.Next = page.Items[0].ID
+	} else if more {
 		page.Next = page.Items[len(page.Items)-1].ID
 	}
+	op.withhold(page.Items)
 	return page, nil
 }
 
-// Search implements ops.Console: an operator searches everything.
+// Search implements ops.Console: an operator searches everything. Without texts a search would tell which words were said.
 func (op *Operator) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, error) {
+	if !op.o.Texts.All() {
+		return ops.Found{}, op.o.Texts.Refused("what was said")
+	}
+	op.opens(ctx, q.By, "search", q.Session, "")
 	return op.o.Search.Find(ctx, search.Query{Text: q.Text, Session: q.Session, Before: q.Cursor, Limit: q.Limit})
 }
 
@@ -99,7 +122,22 @@ func messageRow(e store.Entry) ops.Message {
 	return ops.Message{
 		ID: strconv.FormatInt(e.Seq, 10), Turn: e.Turn, Role: e.Role, Who: e.Who, At: ops.At(e.At), Text: e.Content,
 		Calls: callsOf(e.ToolCalls), Call: e.ToolCallID, Undone: e.Undone,
+		Length: utf8.RuneCountInString(e.Content), Tokens: window.Text(e.Content) + window.Text(e.ToolCalls), Exit: exitOf(e),
 	}
+}
+
+// exitOf is the exit code in the result of a command; nil: e is no such result, or was cut.
+func exitOf(e store.Entry) *int {
+	if e.Role != "tool" || !strings.Contains(e.Content, `"exit_code"`) {
+		return nil
+	}
+	var result struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	if json.Unmarshal([]byte(e.Content), &result) != nil {
+		return nil
+	}
+	return result.ExitCode
 }
 
 // callsOf reads the calls of a message; what cannot be read is left out.

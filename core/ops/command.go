@@ -88,18 +88,22 @@ func (c *Command) Parse() error {
 		return invalid(fmt.Sprintf("the text has %d bytes, at most %d are taken", len(c.Text), MaxText), "send it in parts, or as a file that a tool can read")
 	case spec.Rest == RestText && strings.TrimSpace(c.Text) == "":
 		return invalid(string(c.Verb)+" has no text", "put it in the field text")
-	case spec.Target == TargetProcess && !c.parsePID():
-		return invalid(fmt.Sprintf("%.64q is not a process id", c.Target), "GET /v1/processes lists those that can be killed")
+	case spec.Target == TargetProcess:
+		pid, err := ParsePID(c.Target)
+		c.PID = pid
+		return err
 	}
 	return nil
 }
 
-// parsePID reads the target of VerbKill. It refuses what cannot be a tracked process: pid 1, and everything that is not a number
+// ParsePID reads a pid. It refuses what cannot be a tracked process: pid 1, and everything that is not a number
 // above it.
-func (c *Command) parsePID() bool {
-	pid, err := strconv.Atoi(c.Target)
-	c.PID = pid
-	return err == nil && pid > 1
+func ParsePID(target string) (int, error) {
+	pid, err := strconv.Atoi(target)
+	if err != nil || pid < 2 {
+		return 0, invalid(fmt.Sprintf("%.64q is not a process id", target), "GET /v1/processes lists those that are tracked")
+	}
+	return pid, nil
 }
 
 // UnknownName is the answer to a name that is not one of known, with the nearest that is.
@@ -171,6 +175,16 @@ type MessageResult struct {
 	Message string `json:"message"`
 	Session string `json:"session"`
 	Reply   string `json:"reply"`
+	// Withheld means that Reply is not shown, because of console.texts.
+	Withheld bool `json:"withheld,omitempty"`
+}
+
+// Text is the reply, or what stands in its place.
+func (m MessageResult) Text() string {
+	if m.Withheld {
+		return "(answered; console.texts does not show the reply)"
+	}
+	return m.Reply
 }
 
 // TitleResult is the Result of VerbTitle.

@@ -53,7 +53,8 @@ type Console interface {
 	History(ctx context.Context, q Query) (Page[Life], error)
 
 	// Transcript is the messages of a conversation, oldest first: of the current one of a session, which is named by its key, or
-	// of any one, which is named by its id. A page ends early at MaxPageBytes. Next goes in MessageQuery.After.
+	// of any one, which is named by its id. A page ends early at MaxPageBytes. Next goes in MessageQuery.After. console.texts says
+	// what of it is shown.
 	Transcript(ctx context.Context, session string, q MessageQuery) (Page[Message], error)
 
 	// Turns are the turns of a conversation, newest first: of the current one of a session, which is named by its key, or of any one,
@@ -64,6 +65,9 @@ type Console interface {
 
 	// Search is what was said that has all of a text's words, newest first. It answers within a second at a million messages.
 	Search(ctx context.Context, q SearchQuery) (Found, error)
+
+	// Output is what a tracked process has written, or one of the last background processes that ended.
+	Output(ctx context.Context, q OutputQuery) (Output, error)
 
 	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
 	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with

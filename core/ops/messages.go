@@ -16,6 +16,13 @@ type Message struct {
 	Call  string        `json:"call,omitempty"`
 	// Undone means that a person took it back: the model does not get it any more.
 	Undone bool `json:"undone,omitempty"`
+	// Length is how many characters Text has, and Tokens about how many tokens the message has for a model, also where Text is withheld.
+	Length int `json:"length"`
+	Tokens int `json:"tokens"`
+	// Exit is the exit code of the command whose result a tool's message is; absent: it has none.
+	Exit *int `json:"exit,omitempty"`
+	// Withheld means that Text and the arguments of Calls are not shown, because of console.texts.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // MessageCall is one call of a tool. Arguments are JSON as the model wrote them.
@@ -25,12 +32,18 @@ type MessageCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// MessageQuery selects messages of one conversation, oldest first.
+// MessageQuery selects messages of one conversation. The messages of a page are always oldest first.
 type MessageQuery struct {
 	// After is the ID of the message behind which the page begins; empty: it begins with the first.
 	After string
+	// Back turns the reading around: the page has the messages right before the one with the ID Before, or the newest ones where
+	// Before is empty, and its Next goes in Before.
+	Back   bool
+	Before string
 	// Limit is as in Query.
 	Limit int
+	// By is who asks, for the audit.
+	By Actor
 }
 
 // MaxPageBytes is how many bytes of text a page of messages has before it ends early, with at least one message.
@@ -62,6 +75,8 @@ type SearchQuery struct {
 	// Limit and Cursor are as in Query.
 	Limit  int
 	Cursor string
+	// By is who asks, for the audit.
+	By Actor
 }
 
 // Found is what a search found, newest first.

@@ -100,6 +100,9 @@ func (p *Process) Log(since int64, limit int) (text string, next, missed int64) 
 	return p.out.since(since, limit)
 }
 
+// Written is how many bytes were written, and when the last of them.
+func (p *Process) Written() (total int64, last time.Time) { return p.out.written() }
+
 // Write writes b to the process's input or terminal and returns how many bytes were accepted. It gives up when ctx ends,
 // and after 5 s in any case, if the process does not read.
 func (p *Process) Write(ctx context.Context, b []byte) (int, error) {

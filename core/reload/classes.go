@@ -80,7 +80,7 @@ var classes = index([]struct {
 	{switches, "adapters.telegram.allow_all adapters.discord.allow_all"},
 	{free, "adapters.telegram.home adapters.telegram.mention adapters.discord.home"},
 
-	{restarts, "console.on_hangup console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
+	{restarts, "console.on_hangup console.texts console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
 	{free, "log.level"},
 	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever
 })

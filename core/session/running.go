@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 	"unique"
 
@@ -34,6 +35,9 @@ func (tb *Table) Progress(t *Turn, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	now, stalled := time.Now(), !t.now.StalledAt.IsZero()
+	if tb.o.NamesOnly {
+		doing, _, _ = strings.Cut(doing, ":")
+	}
 	if doing != t.now.Doing {
 		t.now.Doing, t.now.Since = doing, now
 	}

@@ -24,6 +24,8 @@ type Options struct {
 	NewID func() string
 	// Owner is the owner of the share of slots that a waiting session uses; nil: each session owns its share.
 	Owner func(key string) string
+	// NamesOnly leaves out what a tool works on: the activity of a turn names the tool alone (console.texts).
+	NamesOnly bool
 	// Reached is called with the name of a bound when a message waits for it or is refused for it. It is called with the
 	// table's lock held and must not block; it may be nil.
 	Reached func(bound string)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 )
 
 // Entry is a message with its place in the store.
@@ -30,9 +31,21 @@ var errEnough = errors.New("enough was read")
 // Entries are the messages of a session behind the one with a number, oldest first: at most limit, and no more once their
 // texts have that many bytes together. more says that there are further ones.
 func (s *Store) Entries(ctx context.Context, sessionID string, after int64, limit, bytes int) (page []Entry, more bool, err error) {
+	return s.entries(ctx, sessionID, "m.seq > ? ORDER BY m.seq", after, limit, bytes)
+}
+
+// EntriesBefore is Entries of the messages before the one with a number, the newest of them; they are oldest first as well. more says
+// that there are older ones.
+func (s *Store) EntriesBefore(ctx context.Context, sessionID string, before int64, limit, bytes int) (page []Entry, more bool, err error) {
+	page, more, err = s.entries(ctx, sessionID, "m.seq < ? ORDER BY m.seq DESC", before, limit, bytes)
+	slices.Reverse(page)
+	return page, more, err
+}
+
+func (s *Store) entries(ctx context.Context, sessionID, where string, seq int64, limit, bytes int) (page []Entry, more bool, err error) {
 	read := 0
-	err = s.read(ctx, "read messages of "+sessionID, `SELECT `+entryColumns+` FROM messages m WHERE m.session_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`,
-		[]any{sessionID, after, limit + 1}, func(rows *sql.Rows) error {
+	err = s.read(ctx, "read messages of "+sessionID, `SELECT `+entryColumns+` FROM messages m WHERE m.session_id = ? AND `+where+` LIMIT ?`,
+		[]any{sessionID, seq, limit + 1}, func(rows *sql.Rows) error {
 			if more = len(page) == limit || read > bytes; more {
 				return errEnough
 			}

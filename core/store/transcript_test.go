@@ -106,3 +106,32 @@ func TestCV13_OnlyAPersonChangesATitle(t *testing.T) {
 		t.Errorf("an unknown session: %v, %v", found, err)
 	}
 }
+
+// OP2: read from its end in pages of any size, a conversation is the same, and no page has more than it may.
+func TestOP2_AConversationIsReadFromItsEnd(t *testing.T) {
+	s := open(t, t.TempDir())
+	texts := []string{"first", strings.Repeat("x", 1000), "third", "fourth", "last"}
+	v := conversation(t, s, "a", texts...)
+	conversation(t, s, "b", "of another conversation")
+	for _, bound := range []struct{ limit, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {100, 500}, {100, 1 << 20}} {
+		var got []string
+		before, more := int64(1<<62), true
+		for more {
+			var page []Entry
+			var err error
+			page, more, err = s.EntriesBefore(t.Context(), v.ID, before, bound.limit, bound.bytes)
+			must(t, err)
+			if len(page) == 0 || len(page) > bound.limit {
+				t.Fatalf("a page before %d has %d rows: %+v", before, len(page), bound)
+			}
+			var part []string
+			for _, e := range page {
+				part = append(part, e.Content)
+			}
+			got, before = append(part, got...), page[0].Seq
+		}
+		if strings.Join(got, " ") != strings.Join(texts, " ") {
+			t.Errorf("%+v: the pages have %q", bound, got)
+		}
+	}
+}

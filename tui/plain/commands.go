@@ -178,7 +178,7 @@ func (l *Console) tell(b became) {
 	var m ops.MessageResult
 	if b.req.Verb == ops.VerbMessage && json.Unmarshal(b.req.Result, &m) == nil {
 		l.say("%s is answered:", b.what)
-		l.Printer.Text(m.Reply)
+		l.Printer.Text(m.Text())
 		return
 	}
 	l.say("%s: %s", b.what, fullStop(cmp.Or(b.req.Detail, text.Words(b.req.State))))
