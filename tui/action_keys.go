@@ -16,7 +16,8 @@ const moreTime = 30 * time.Second
 var (
 	ofSessions = []views.View{views.Sessions, views.Agents}
 	ofStop     = []views.View{views.Shutdown}
-	ofAdapters = []views.View{views.Adapters}
+	ofAdapters = []views.View{views.Overview, views.Adapters}
+	ofTurns    = []views.View{views.Overview, views.Sessions, views.Agents}
 )
 
 // actionBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
@@ -24,7 +25,7 @@ func actionBindings() []binding {
 	return append([]binding{
 		// on a session, a process or an adapter
 		{
-			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
+			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofTurns,
 			verb: ops.VerbReset, asks: bySession, marks: true,
 		},
 		{
@@ -36,9 +37,9 @@ func actionBindings() []binding {
 				return cmd
 			},
 		},
-		{action: "interrupt", keys: []string{"I"}, label: "interrupt", in: ofSessions, verb: ops.VerbInterrupt, disabledReason: needsTurn, marks: true},
+		{action: "interrupt", keys: []string{"I"}, label: "interrupt", in: ofTurns, verb: ops.VerbInterrupt, disabledReason: needsTurn, marks: true},
 		{
-			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Processes},
+			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Overview, views.Processes},
 			verb: ops.VerbKill, marks: true,
 		},
 		{action: "pause-adapter", keys: []string{"P"}, label: "pause", in: ofAdapters, verb: ops.VerbPause, disabledReason: adapterIs(false)},

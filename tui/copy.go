@@ -27,6 +27,9 @@ func (m *model) copyID() tea.Cmd {
 		return m.copyOut(path, path)
 	}
 	text := m.lists[m.view].Selected
+	if m.view == views.Overview {
+		text = m.overviewRow().Key
+	}
 	if m.view == views.Shutdown {
 		text = ""
 		if l := m.life(); l != nil {

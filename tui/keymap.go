@@ -219,6 +219,15 @@ func (m *model) keyContext(newest bool) keyContext {
 	}
 	l := m.lists[m.view]
 	switch m.view {
+	case views.Overview:
+		switch r := m.overviewRow(); r.View {
+		case views.Sessions:
+			f.session = find(snap.Sessions, r.Key, sessionKey)
+		case views.Processes:
+			f.process = find(snap.Processes, r.Key, processKey)
+		case views.Adapters:
+			f.adapter = find(snap.Adapters, r.Key, adapterKey)
+		}
 	case views.Sessions:
 		f.session = row(l, snap.Sessions, sessionKey)
 	case views.Agents:

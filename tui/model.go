@@ -28,8 +28,8 @@ type model struct {
 	stop      *ops.Shutdown // that runs, else the last
 	plan      ops.Plan
 	link      views.Link
-	rss       float64
-	spark     views.Spark
+	rates     *ops.Rates    // nil before the first
+	span      time.Duration // that the rates are asked for
 	events    []ops.Event
 	saw       string // the id of the stop that was seen running, in this life
 	ended     bool   // the stop's last event was seen
@@ -45,7 +45,7 @@ type model struct {
 	fullTook   time.Duration
 	planAt     time.Time
 	weighed    time.Time // when the processes were looked at
-	sampled    time.Time
+	ratesAt    time.Time // when the rates were asked for
 	seenAt     time.Time
 	inboxGrew  time.Time // when a request came
 
@@ -58,6 +58,7 @@ type model struct {
 	shown       ops.Snapshot // the rows of view, filtered and sorted
 	shownOrder  int          // the order they were made with
 	orders      int          // the newest order
+	overviewAt  int          // the place of the selected row of the overview
 	shownEvents []ops.Event
 	follow      bool
 	detail      views.Detail

@@ -117,10 +117,7 @@ func (m *model) move(by int) tea.Cmd {
 	case views.Events:
 		m.scrollEvents(by)
 	case views.Overview:
-		rows := m.overviewRows()
-		if len(rows) > 0 {
-			l.Selected = rows[min(max(chosen(rows, l.Selected)+by, 0), len(rows)-1)].Name
-		}
+		m.moveOverview(by)
 	default:
 		l.move(by)
 		return m.readMore()
@@ -167,11 +164,7 @@ func (m *model) enter() tea.Cmd {
 	case views.Shutdown:
 		return m.turn(views.StopReport)
 	case views.Overview:
-		rows := m.overviewRows()
-		if len(rows) == 0 {
-			return nil
-		}
-		row := rows[chosen(rows, m.lists[views.Overview].Selected)]
+		row := m.overviewRow()
 		if row.View == 0 {
 			m.say(row.Text)
 			return nil
@@ -213,15 +206,6 @@ func (m *model) jump(v views.View, key string) tea.Cmd {
 		m.lists[v].Selected, m.lists[v].Filter = key, ""
 	}
 	return m.openView(v)
-}
-
-func (m *model) overviewRows() []views.OverviewRow {
-	return views.OverviewRows(views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown})
-}
-
-// chosen is the index of the selected row, and that of the first one as long as none is.
-func chosen(rows []views.OverviewRow, name string) int {
-	return max(slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == name }), 0)
 }
 
 func (m *model) pauseView() tea.Cmd {

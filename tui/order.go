@@ -82,6 +82,7 @@ func (m *model) show(r ordered) tea.Cmd {
 		return nil // what is shown is newer already
 	}
 	m.shown, m.shownOrder = r.snap, r.number
+	m.settleOverview()
 	if slices.Contains(ofLists, m.view) { // a snapshot does not have the rows of other views
 		l := m.lists[m.view]
 		if l.set(r.keys, r.index, r.total); r.fresh {

@@ -52,20 +52,20 @@ type fetchRequest struct {
 	after      time.Duration
 	full       bool
 	stop, plan bool
-	seen       ops.Status // with which a mere status is compared
+	rates      time.Duration // of which figures are wanted; 0: none
+	seen       ops.Status    // with which a mere status is compared
 	order      order
 	most       []ops.Most // what of the tables the open view needs
 	before     *ops.Snapshot
 	more       []ops.Session // read beyond the snapshot
 	held       []string      // wanted as they are now
-	rss        float64       // as it was, if the processes are not looked at
 }
 
 // few is how many sessions a look asks for at the least.
 const few = 100
 
-// most bounds a look to what the open view shows: the tables are most of what a look costs. The processes are looked at
-// once a second all the same, for their memory; with details in sight, so are all tables that these tell of.
+// most bounds a look to what the open view shows: the tables are most of what a look costs. With details in sight, all tables that
+// these tell of are looked at once a second.
 func (m *model) most(now time.Time) []ops.Most {
 	l := m.lists[m.view]
 	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses}
@@ -88,7 +88,7 @@ func (m *model) most(now time.Time) []ops.Most {
 	most := []ops.Most{{Table: ops.TableSessions, Rows: sessions}}
 	detailed := len(views.InSight(m.bare())) > 0
 	for _, t := range none {
-		if t != ops.TableProcesses && !detailed || now.Sub(m.weighed) < calm {
+		if !detailed || now.Sub(m.weighed) < calm {
 			most = append(most, ops.Most{Table: t})
 		}
 	}
@@ -102,13 +102,13 @@ func (w *fetchRequest) leftOut(t ops.Table) bool {
 
 type fetched struct {
 	status ops.Status
-	snap   *ops.Snapshot // nil: only the status was asked for
-	stop   *ops.Shutdown
-	plan   *ops.Plan
-	rows   ordered
-	rss    float64
-	// weighed says that rss is new.
+	// weighed says that the processes were looked at.
 	weighed bool
+	snap    *ops.Snapshot // nil: only the status was asked for
+	stop    *ops.Shutdown
+	plan    *ops.Plan
+	rates   *ops.Rates
+	rows    ordered
 	began   time.Time
 	at      time.Time
 	err     error
@@ -138,12 +138,6 @@ func (w fetchRequest) fetch(ctx context.Context, c ops.Console) fetched {
 			l.weighed = !w.leftOut(ops.TableProcesses)
 			w.fill(&s)
 			w.hold(ctx, c, &s)
-			for _, p := range s.Processes {
-				l.rss += float64(p.RSSBytes)
-			}
-			if !l.weighed {
-				l.rss = w.rss
-			}
 			l.rows = w.order.apply(&s)
 		}
 	}
@@ -155,6 +149,11 @@ func (w fetchRequest) fetch(ctx context.Context, c ops.Console) fetched {
 	if l.err == nil && w.plan {
 		if p, err := c.Plan(ctx); err == nil {
 			l.plan = &p
+		}
+	}
+	if l.err == nil && w.rates > 0 {
+		if r, err := c.Rates(ctx, w.rates); err == nil {
+			l.rates = &r
 		}
 	}
 	l.at = time.Now()
@@ -211,10 +210,11 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 		return nil
 	}
 	w := fetchRequest{
-		full: m.dirty || m.snap == nil || m.wanted,
-		stop: m.stopping() != nil,
-		plan: (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
-		seen: m.status, order: m.order(), most: m.most(now), before: m.snap, more: m.more.rows, held: m.held(), rss: m.rss,
+		full:  m.dirty || m.snap == nil || m.wanted,
+		stop:  m.stopping() != nil,
+		plan:  (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
+		rates: m.ratesDue(now),
+		seen:  m.status, order: m.order(), most: m.most(now), before: m.snap, more: m.more.rows, held: m.held(),
 	}
 	if w.full && !m.wanted {
 		gap := max(fullGap, fullShare*m.fullTook)
@@ -253,26 +253,11 @@ func (m *model) onTick() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// advance updates the ages and the samples.
+// advance updates the ages.
 func (m *model) advance() {
 	m.now = time.Now()
 	if m.link.State == views.LinkLive && m.now.Sub(m.seenAt) > staleAfter {
 		m.link.State, m.link.Err = views.LinkStale, "the gateway does not answer"
-	}
-	if m.now.Sub(m.sampled) >= calm && m.link.State == views.LinkLive {
-		m.sampled = m.now
-		sample(&m.spark.Turns, float64(m.status.Counts.RunningTurns))
-		sample(&m.spark.Processes, float64(m.status.Counts.Processes))
-		sample(&m.spark.RSS, m.rss)
-	}
-}
-
-// samples are kept for the sparklines, one a second.
-const samples = 120
-
-func sample(s *[]float64, v float64) {
-	if *s = append(*s, v); len(*s) > samples {
-		*s = append((*s)[:0:0], (*s)[len(*s)-samples:]...)
 	}
 }
 
@@ -305,17 +290,18 @@ func (m *model) onFetched(l fetched) tea.Cmd {
 		m.plan, m.planAt = *l.plan, l.at
 	}
 	if l.snap != nil {
-		m.snap, m.rss = l.snap, l.rss
-		m.fullAt, m.fullTook = l.began, l.at.Sub(l.began)
+		m.snap = l.snap
 		if l.weighed {
 			m.weighed = l.at
 		}
+		m.fullAt, m.fullTook = l.began, l.at.Sub(l.began)
 	}
 	if l.stop != nil {
 		m.sawStop(l.stop)
 	} else if m.snap != nil {
 		m.snap.Status = l.status
 	}
+	m.sawRates(l.rates, l.at)
 	cmds := []tea.Cmd{m.recheck()}
 	if l.snap != nil {
 		cmds = append(cmds, m.show(l.rows))
@@ -352,6 +338,7 @@ func (m *model) nextLife(st ops.Status) {
 	m.events, m.shownEvents = nil, nil
 	m.opened, m.ended, m.dirty, m.history.wanted = false, false, true, true
 	m.link.Missed = 0
+	m.rates, m.ratesAt = nil, time.Time{}
 	m.more = sessionPages{number: m.more.number + 1}
 	done := ""
 	if m.question() != nil {

@@ -63,9 +63,12 @@ func (m *model) requested() *ops.InboxItem {
 	case views.Sessions:
 		return waits(func(i ops.InboxItem) bool { return i.Session == selected })
 	case views.Overview:
-		if rows := m.overviewRows(); len(rows) > 0 {
-			if row := rows[chosen(rows, selected)]; row.View == views.Inbox {
-				return find(snap.Inbox, row.Key, inboxKey)
+		switch row := m.overviewRow(); row.View {
+		case views.Inbox:
+			return find(snap.Inbox, row.Key, inboxKey)
+		case views.Sessions:
+			if item := waits(func(i ops.InboxItem) bool { return i.Session == row.Key }); item != nil {
+				return item
 			}
 		}
 		return waits(func(ops.InboxItem) bool { return true })

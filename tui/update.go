@@ -15,7 +15,7 @@ import (
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.tasks.run(m.feed.run)
-	return tea.Batch(m.startFetch(fetchRequest{full: true, plan: true, order: m.order()}), m.tick(), m.await(0))
+	return tea.Batch(m.startFetch(fetchRequest{full: true, plan: true, rates: m.ratesDue(m.now), order: m.order()}), m.tick(), m.await(0))
 }
 
 // Update implements tea.Model. It does no I/O and waits for nothing: what takes time is a command.

@@ -147,8 +147,9 @@ type Screen struct {
 	StopPage StopPage
 	History  History
 	Life     *ops.Life
-	// Spark are the recent samples of the overview, oldest first.
-	Spark Spark
+	// Rates are the figures of the overview's graphs, nil before the first; Range is the span that they were asked for.
+	Rates *ops.Rates
+	Range time.Duration
 	// Message is the one line about what was done or why not; Failed says that it is bad news. Input is a prompt that
 	// takes keys, such as "/foo" or ":reset", drawn with its cursor instead of the message.
 	Message string
@@ -162,9 +163,6 @@ type Screen struct {
 	// Over is drawn over the view: a dialog, the palette's list or the help page. Nil: nothing.
 	Over Overlay
 }
-
-// Spark holds the samples of the sparklines.
-type Spark struct{ Turns, Processes, RSS []float64 }
 
 // StopPage is what the shutdown view shows.
 type StopPage int

@@ -2,12 +2,10 @@ package views
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
 	"gatewaytui/core/ops"
@@ -128,11 +126,7 @@ func overviewStates() map[string]Screen {
 	base := func() Screen {
 		sc := stopScreen(nil)
 		sc.View, sc.Snap = Overview, fiveRows()
-		for i := range 90 {
-			sc.Spark.Turns = append(sc.Spark.Turns, float64(i%7))
-			sc.Spark.Processes = append(sc.Spark.Processes, float64(i/10))
-			sc.Spark.RSS = append(sc.Spark.RSS, float64(200<<20)+20e6*math.Sin(float64(i)/5))
-		}
+		sc.Rates, sc.Range = someRates(), 30*time.Minute
 		return sc
 	}
 	calm := base()
@@ -147,7 +141,8 @@ func overviewStates() map[string]Screen {
 	starting := base()
 	starting.Snap.State, starting.Snap.Sessions, starting.Snap.Agents, starting.Snap.Processes = ops.StateStarting, nil, nil, nil
 	starting.Snap.Adapters = []ops.Adapter{{Name: "telegram", State: ops.AdapterConnecting, Since: before(2 * sec)}}
-	starting.Spark = Spark{}
+	starting.Rates = &ops.Rates{At: before(sec), SpanMS: 1_800_000, StepMS: 30_000, Steps: make([]ops.RateStep, 1)}
+	starting.Snap.StartedAt, starting.Snap.Counts = before(2*sec), ops.Counts{Adapters: 1}
 	stopping := base()
 	stopping.Snap.State, stopping.Snap.Shutdown = ops.StateStopping, adaptersStuck(90*sec, 4*sec).report()
 	many := base()
@@ -244,21 +239,5 @@ func TestTheShutdownViewInEachThemeLooksAsReviewed(t *testing.T) {
 			a.add("80x24, a dialog over it", lines)
 			a.check(t, "shutdown-theme-"+name)
 		})
-	}
-}
-
-func TestASparklineHasEightLevelsFromNothingToTheGreatest(t *testing.T) {
-	samples := []float64{0, 1, 2, 3, 4, 5, 6, 7, math.NaN(), math.Inf(1), -3}
-	if got := (&Opts{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
-		t.Fatalf("%q", got)
-	}
-	if got := (&Opts{ASCII: true}).sparkline(samples, 20); got != " .:-=+*#   " {
-		t.Fatalf("%q", got)
-	}
-	if got := (&Opts{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
-		t.Fatalf("%q is not the last 4", got)
-	}
-	if got := (&Opts{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
-		t.Fatalf("%q", got)
 	}
 }

@@ -29,6 +29,8 @@ var (
 	glyphUp      = glyph{"^", "↑"} // sorted from small to great
 	glyphDown    = glyph{"v", "↓"} // sorted from great to small
 	glyphBranch  = glyph{"`", "└"} // a child with later siblings or none: the corner of a tree
+	glyphTick    = glyph{"+", "┤"} // a mark of a scale
+	glyphCorner  = glyph{"+", "└"} // where two scales meet
 	glyphFull    = glyph{"#", "█"} // time that has gone by
 	glyphMore    = glyph{"...", "…"}
 	glyphTo      = glyph{"-> ", "→ "}
@@ -66,6 +68,18 @@ func (o *Opts) paint(r Role, text string) string {
 		return on + text + off
 	}
 	return text
+}
+
+// highlight gives a whole line, which may be painted, the look of the selected one.
+func (o *Opts) highlight(line string) string {
+	on := o.Theme.begin(Selected)
+	switch {
+	case on == "":
+		return line
+	case o.Theme.plainRow:
+		return on + ansi.Strip(line) + off
+	}
+	return on + strings.ReplaceAll(line, off, off+on) + off
 }
 
 // cut shortens text to w cells, with a sign that says so.
@@ -202,6 +216,18 @@ func (o *Opts) rule(title string, w int) string {
 	return o.paint(Muted, dash+dash+" ") + o.paint(Heading, title) + o.paint(Muted, " "+strings.Repeat(dash, rest))
 }
 
+// titleRule is the line above a part of the overview: its title, and at the right what more there is to say.
+func (o *Opts) titleRule(title, right string, w int) string {
+	title = o.cut(title, w-2)
+	line := " " + o.paint(Heading, title) + " "
+	rest := w - cellsOf(title) - 2
+	if n := cellsOf(right); right != "" && rest >= n+4 {
+		dash := o.glyph(glyphLine)
+		return line + o.paint(Muted, strings.Repeat(dash, rest-n-3)+" "+right+" "+dash)
+	}
+	return line + o.rule("", rest)
+}
+
 // more is the line that counts what a list has no room for.
 func (o *Opts) more(n int) string {
 	return o.paint(Muted, "   "+o.glyph(glyphMore)+" "+number(n)+" more")
@@ -224,26 +250,6 @@ func (o *Opts) bar(part, whole time.Duration, w int) string {
 	}
 	full := int(float64(inner) * min(1, max(0, float64(part)/float64(whole))))
 	return "[" + strings.Repeat(o.glyph(glyphFull), full) + strings.Repeat(o.glyph(glyph{".", "░"}), inner-full) + "]"
-}
-
-// sparkline draws the last w samples in eight levels, from 0 to the greatest of them; a sample that is not a number is a
-// blank. It is as wide as there are samples, at most w.
-func (o *Opts) sparkline(samples []float64, w int) string {
-	samples = samples[max(len(samples)-max(w, 0), 0):]
-	levels := []rune(o.glyph(glyph{" .:-=+*#", "▁▂▃▄▅▆▇█"}))
-	top := greatest(samples)
-	out := make([]rune, len(samples))
-	for i, v := range samples {
-		switch {
-		case !finite(v):
-			out[i] = ' '
-		case top <= 0 || v <= 0:
-			out[i] = levels[0]
-		default: // a value above zero is visible
-			out[i] = levels[min(max(int(math.Ceil(v/top*float64(len(levels)-1))), 1), len(levels)-1)]
-		}
-	}
-	return string(out)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

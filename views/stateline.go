@@ -194,6 +194,14 @@ func budgetShown(list []ops.BudgetToday) *ops.BudgetToday {
 	return best
 }
 
+// currency is that of the budget that is shown.
+func (s *Screen) currency() string {
+	if b := budgetShown(s.Snap.Budgets); b != nil {
+		return b.Currency
+	}
+	return ""
+}
+
 // usedOf is the part of its limit that a budget has used, 0 for one without a limit.
 func usedOf(b *ops.BudgetToday) float64 {
 	if b.Limit <= 0 {

@@ -71,7 +71,7 @@ func TestTheSpendOfTheBudgetThatIsNearestToItsLimitIsShown(t *testing.T) {
 	}{
 		{nil, "", Plain},
 		{[]ops.BudgetToday{{Currency: "USD"}}, "", Plain},
-		{[]ops.BudgetToday{{Currency: "USD", Spent: 0.004}}, "today $0.00", Plain},
+		{[]ops.BudgetToday{{Currency: "USD", Spent: 0.004}}, "today <$0.01", Plain},
 		{[]ops.BudgetToday{{Currency: "EUR", Spent: 2.5, Limit: 10}, {Currency: "EUR", Spent: 1.7, Limit: 2}}, "today 1.70 EUR of 2.00 EUR", Slow},
 		{[]ops.BudgetToday{{Currency: "USD", Spent: 2, Limit: 2}, {Currency: "USD", Spent: 90}}, "today $2.00 of $2.00", Bad},
 	} {

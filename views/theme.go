@@ -25,6 +25,8 @@ const (
 	Danger
 	// Alarm is Slow for a moment: what has just come to need a person.
 	Alarm
+	// Graph is what is drawn of numbers; it says nothing by its colour.
+	Graph
 	roles
 )
 
@@ -36,6 +38,8 @@ var Themes = []string{"dark", "light", "high-contrast", "mono"}
 type Theme struct {
 	// on is what each role's text begins with; empty where the role looks like any text.
 	on [roles]string
+	// plainRow says that text of the selected row has no role: its background and their colours do not go together.
+	plainRow bool
 }
 
 const off = "\x1b[0m"
@@ -104,6 +108,7 @@ var palettes = map[string][roles]look{
 		Bad:      {fg: color("#ffaf5f", "215", "13"), bold: true},
 		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#af005f", "125", "5"), bold: true},
 		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffd75f", "221", "11"), bold: true},
+		Graph:    {fg: color("#9fb3c8", "110", "7")},
 	},
 	"light": {
 		Muted:    {fg: color("#6c6c6c", "242", "8")},
@@ -116,6 +121,7 @@ var palettes = map[string][roles]look{
 		Bad:      {fg: color("#870000", "88", "1"), bold: true},
 		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#870050", "89", "5"), bold: true},
 		Alarm:    {fg: color("#ffffff", "231", "15"), bg: color("#875f00", "94", "3"), bold: true},
+		Graph:    {fg: color("#4a6076", "60", "8")},
 	},
 	"high-contrast": {
 		Accent:   {fg: color("#00ffff", "51", "14"), bold: true},

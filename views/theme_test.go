@@ -77,6 +77,6 @@ func TestTheMonoThemeHasNoColours(t *testing.T) {
 
 func TestAnUnknownThemeIsTheDarkOne(t *testing.T) {
 	if got, want := NewTheme("solarized", termenv.ANSI), NewTheme("dark", termenv.ANSI); *got != *want {
-		t.Fatalf("it is %q", got)
+		t.Fatalf("it is %q", got.on)
 	}
 }

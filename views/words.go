@@ -179,19 +179,22 @@ func short(n int64) string {
 	return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + "G"
 }
 
-// money is an amount with two decimals: "$3.20", "3.20 EUR".
+// money is an amount with two decimals: "$3.20", "3.20 EUR", "<$0.01".
 func money(n float64, currency string) string {
 	if !(n >= 0 && n <= 1e12) { // NaN is neither
 		return unknown
 	}
-	text := strconv.FormatFloat(n, 'f', 2, 64)
+	text, less := strconv.FormatFloat(n, 'f', 2, 64), ""
+	if n > 0 && n < 0.005 {
+		text, less = "0.01", "<"
+	}
 	switch currency = term40(currency); currency {
 	case "":
-		return text
+		return less + text
 	case "USD":
-		return "$" + text
+		return less + "$" + text
 	}
-	return text + " " + currency
+	return less + text + " " + currency
 }
 
 // briefly is a count without decimals, in at most four cells: "702", "41k", "3M".

@@ -1,0 +1,95 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// ratesGap is how often the figures of the overview are read.
+const ratesGap = 2 * time.Second
+
+// overviewBindings are the keys of the overview alone.
+func overviewBindings() []binding {
+	return []binding{
+		{action: "longer-range", keys: []string{"]"}, label: "range", help: "show a longer span in the graphs: 5 min, 30 min, 6 h, 24 h", in: []views.View{views.Overview}, do: func(m *model) tea.Cmd { return m.turnSpan(1) }},
+		{action: "shorter-range", keys: []string{"["}, help: "show a shorter span in the graphs", in: []views.View{views.Overview}, do: func(m *model) tea.Cmd { return m.turnSpan(-1) }},
+	}
+}
+
+// turnSpan changes the range of the graphs. They stay as they are until the figures have come.
+func (m *model) turnSpan(by int) tea.Cmd {
+	at := slices.Index(ops.RateSpans, m.span)
+	m.span = ops.RateSpans[min(max(at+by, 0), len(ops.RateSpans)-1)]
+	m.ratesAt = time.Time{}
+	return m.maybeFetch(true)
+}
+
+// ratesDue is the span of which figures are to be read now; 0: none.
+func (m *model) ratesDue(now time.Time) time.Duration {
+	if m.view != views.Overview || now.Sub(m.ratesAt) < ratesGap {
+		return 0
+	}
+	return m.span
+}
+
+// sawRates takes figures, unless they are of a span that is not wanted any more.
+func (m *model) sawRates(r *ops.Rates, at time.Time) {
+	if r == nil || r.SpanMS != m.span.Milliseconds() {
+		return
+	}
+	m.ratesAt = at
+	if m.link.Paused {
+		return
+	}
+	m.rates = r
+	m.settleOverview()
+}
+
+func (m *model) overviewRows() []views.OverviewRow {
+	return views.OverviewRows(views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown, Rates: m.rates})
+}
+
+// settleOverview keeps a selection: if the selected row is gone, the row that is now in its place is selected. Until the person has
+// chosen a row, the first one is.
+func (m *model) settleOverview() {
+	l := m.lists[views.Overview]
+	if m.view != views.Overview || l.Selected == "" {
+		return
+	}
+	rows := m.overviewRows()
+	if at := slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == l.Selected }); at >= 0 {
+		m.overviewAt = at
+		return
+	}
+	if l.Selected = ""; len(rows) > 0 {
+		m.overviewAt = min(m.overviewAt, len(rows)-1)
+		l.Selected = rows[m.overviewAt].Name
+	}
+}
+
+// overviewRow is the selected row of the overview; its View is 0 where it is about no row of another view.
+func (m *model) overviewRow() (row views.OverviewRow) {
+	if rows := m.overviewRows(); len(rows) > 0 {
+		row = rows[chosen(rows, m.lists[views.Overview].Selected)]
+	}
+	return row
+}
+
+// moveOverview selects another row of the overview.
+func (m *model) moveOverview(by int) {
+	if rows := m.overviewRows(); len(rows) > 0 {
+		l := m.lists[views.Overview]
+		m.overviewAt = min(max(chosen(rows, l.Selected)+by, 0), len(rows)-1)
+		l.Selected = rows[m.overviewAt].Name
+	}
+}
+
+// chosen is the index of the selected row, and that of the first one as long as none is.
+func chosen(rows []views.OverviewRow, name string) int {
+	return max(slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == name }), 0)
+}
