@@ -231,7 +231,7 @@ func TestAKeyThatDoesNotApplySaysWhy(t *testing.T) {
 		{"a connected adapter is not resumed", []string{"5", "c"}, "api is not paused"},
 		{"a paused one is not paused again", []string{"5", "j", "P"}, "telegram is paused; c resumes it"},
 		{"no shutdown runs", []string{"6", "F"}, "no shutdown is running"},
-		{"it works in another view", []string{"1", "R"}, "works in the sessions view"},
+		{"it works in another view", []string{"1", "E"}, "works in the sessions view"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

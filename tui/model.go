@@ -98,7 +98,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 	m := &model{
 		console: c, tasks: t, opt: o, theme: theme(o), feed: newFeed(c),
 		w: 80, h: 24, view: views.Overview, back: views.Overview, follow: true, stale: true, now: time.Now(),
-		lists: map[views.View]*list{}, stopPage: views.StopLives, newReader: readerFor,
+		lists: map[views.View]*list{}, stopPage: views.StopLives, newReader: readerFor, span: ops.RateSpans[1],
 	}
 	for _, v := range views.Views {
 		m.lists[v] = &list{}

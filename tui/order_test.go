@@ -148,7 +148,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 		{"the second row is the session that is stalled for second longest", 1, views.Sessions, "api:user:053", ""},
 		{"an adapter without a credential comes after the stalled turns", 4, views.Adapters, "vault", ""},
 		{"a warning has no row, and is shown whole", 5, views.Overview, "", "store: the store takes nothing"},
-		{"the adapters are rows too", 7, views.Adapters, "api", ""},
+		{"the turns that run are rows too", 6, views.Sessions, "api:user:054", ""},
 		{"the last row is as far as it goes", 99, views.Adapters, "api", ""},
 	} {
 		b := newBench(t, g, Options{})

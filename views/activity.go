@@ -107,10 +107,7 @@ func (s *Screen) atRate(g *graph, per time.Duration, of func(*ops.RateStep) floa
 	for _, st := range r.Steps[len(r.Steps)-1-whole:] {
 		sum += of(&st)
 	}
-	v := 0.0
-	if lasted > 0 {
-		v = sum * float64(per) / float64(max(lasted, time.Second))
-	}
+	v := sum * float64(per) / float64(max(lasted, time.Minute))
 	g.samples[len(g.samples)-1], g.now = v, g.word(v)
 }
 

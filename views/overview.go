@@ -109,7 +109,7 @@ func (s *Screen) aboutLines(w int) []string {
 		config += ", changed since it was read"
 	}
 	add("config", config)
-	return append([]string{s.titleRule("GATEWAY", "", w)}, s.pairs(w, list)...)
+	return append([]string{s.titleRule("GATEWAY", "", w)}, s.pairs(pane{w: w}, list)...)
 }
 
 // demoBanner is a line that says of a demo how a second console is attached.
