@@ -137,7 +137,7 @@ func (s *Screen) activityLines(w, h int) []string {
 // tallest is how high a graph is at most, with its title.
 const tallest = 5
 
-// activityWant is how many lines the graphs take, at the least and at the most.
+// activityWant is how many lines the graphs take: the smallest and the largest number.
 func (s *Screen) activityWant() (least, most int) {
 	n := len(s.activity())
 	if n == 0 {
