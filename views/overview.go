@@ -94,22 +94,18 @@ func (s *Screen) oneColumn(p sections, w, h int) []string {
 
 // aboutLines are what is known of the gateway itself and does not change from one minute to the next.
 func (s *Screen) aboutLines(w int) []string {
-	list := []Fact{{"pid", number(s.Snap.PID)}}
-	add := func(label, text string) {
-		if text != "" {
-			list = append(list, Fact{label, text})
-		}
-	}
-	add("api", s.Snap.APIListen)
-	add("holds", s.Snap.Containment.Level)
-	add("manager", s.Snap.Supervisor.Name)
-	add("home", s.Snap.Home)
 	config := or(s.Snap.Config.Path, "the embedded default")
 	if s.Snap.Config.Changed {
 		config += ", changed since it was read"
 	}
-	add("config", config)
-	return append([]string{s.titleRule("GATEWAY", "", w)}, s.pairs(pane{w: w}, list)...)
+	return append([]string{s.titleRule("GATEWAY", "", w)}, s.told(pane{w: w}, []Fact{
+		{"pid", number(s.Snap.PID)},
+		{"api", s.Snap.APIListen},
+		{"holds by", s.Snap.Containment.Level},
+		{"manager", s.Snap.Supervisor.Name},
+		{"home", s.Snap.Home},
+		{"config", config},
+	})...)
 }
 
 // demoBanner is a line that says of a demo how a second console is attached.
