@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -142,19 +143,41 @@ func find(env map[string]string) string {
 	if path := env[fileVariable]; path != "" {
 		return path
 	}
-	dir := env["XDG_CONFIG_HOME"]
+	path := usualPlace(func(name string) string { return env[name] })
+	if path == "" {
+		return ""
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	return path
+}
+
+// usualPlace is where the config file is, or would be, without a flag and without $GATEWAYTUI_CONFIG; empty: HOME is not set.
+func usualPlace(getenv func(string) string) string {
+	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the XDG base directory specification ignores a relative one
-		home := env["HOME"]
+		home := getenv("HOME")
 		if home == "" {
 			return ""
 		}
 		dir = filepath.Join(home, ".config")
 	}
-	path := filepath.Join(dir, "gatewaytui", "config.toml")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return ""
+	return filepath.Join(dir, "gatewaytui", "config.toml")
+}
+
+// Place is the absolute path of the config file that Load reads, or would read once the file is there. flag is the file that a flag
+// named, empty for none.
+func Place(flag string, getenv func(string) string) (string, error) {
+	path := cmp.Or(flag, getenv(fileVariable), usualPlace(getenv))
+	if path == "" {
+		return "", &Error{Message: "HOME is not set, so the folder of the config is unknown: name the file with --config"}
 	}
-	return path
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", &Error{File: path, Message: "the working directory is gone: " + err.Error()}
+	}
+	return abs, nil
 }
 
 // read returns a regular file's bytes. Anything else is refused before it is opened: a FIFO without a writer would be

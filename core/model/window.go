@@ -2,10 +2,7 @@ package model
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"math"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -84,20 +81,6 @@ func windowIn(said string) int {
 	return 0
 }
 
-// wireModels is the answer of /models. Endpoints name the window in different ways.
-type wireModels struct {
-	Data []struct {
-		ID            string `json:"id"`
-		ContextLength int    `json:"context_length"`        // OpenRouter, Together
-		ContextWindow int    `json:"context_window"`        // Groq
-		MaxModelLen   int    `json:"max_model_len"`         // vLLM
-		Loaded        int    `json:"loaded_context_length"` // LM Studio
-	} `json:"data"`
-}
-
-// maxModels bounds the answer of /models, in bytes.
-const maxModels = 4 << 20
-
 // Discover implements Discoverer: it reads the window from the list of models, if the endpoint names it there.
 func (p *openAI) Discover(ctx context.Context) {
 	if p.window.tokens() > 0 || p.window.asked.Swap(true) {
@@ -105,21 +88,9 @@ func (p *openAI) Discover(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.at+"/models", nil)
-	if err != nil {
-		return
-	}
-	if p.key != "" {
-		r.Header.Set("Authorization", "Bearer "+p.key)
-	}
-	resp, err := p.http.Do(r)
+	list, err := p.list(ctx)
 	if err != nil {
 		return // a call will say what is wrong
-	}
-	defer resp.Body.Close()
-	var list wireModels
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, maxModels)).Decode(&list) != nil {
-		return
 	}
 	for _, m := range list.Data {
 		if m.ID != p.name {
