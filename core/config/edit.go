@@ -30,9 +30,9 @@ func (c Setting) In(text []byte) bool {
 	return err == nil && reflect.DeepEqual(Lookup(text, c.Path...), value)
 }
 
-// Differences are the settings of the text after that the text before does not have, sorted by their keys. Tables in lists, lists
+// ChangedSettings are the settings of the text after that the text before does not have, sorted by their keys. Tables in lists, lists
 // of mixed kinds and dates are left out; so is everything where one of the texts is not TOML.
-func Differences(before, after []byte) []Setting {
+func ChangedSettings(before, after []byte) []Setting {
 	var doc map[string]any
 	if toml.Unmarshal(after, &doc) != nil || toml.Unmarshal(before, new(map[string]any)) != nil {
 		return nil

@@ -48,7 +48,7 @@ func (s *setup) readDraft() bool {
 	if err != nil {
 		return false
 	}
-	s.now, s.text, s.agreed = loaded, text, config.Differences(s.base, text)
+	s.now, s.text, s.agreed = loaded, text, config.ChangedSettings(s.base, text)
 	return true
 }
 
