@@ -64,6 +64,7 @@ type model struct {
 	detail      views.Detail
 	readings    [2]reading // of the pages in sight
 	newReader   func(v views.View, page, row string) reader
+	turnAim     turnAim // the last turn that was asked for by its name
 	stopItem    string
 	stopPage    views.StopPage
 	history     history

@@ -34,6 +34,9 @@ type readQuestion func(ctx context.Context, c ops.Console) (take func(m *model),
 
 // readerFor makes the reader of a page for a row, which is named by its key; nil for a page that draws from the snapshot alone.
 func readerFor(v views.View, page, row string) reader {
+	if v == views.Sessions && page == timelinePage {
+		return &timelineReader{session: row}
+	}
 	return nil
 }
 

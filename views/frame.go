@@ -147,6 +147,8 @@ type Screen struct {
 	StopPage StopPage
 	History  History
 	Life     *ops.Life
+	// Turn is what the page "timeline" of a session shows.
+	Turn TurnTimeline
 	// Rates are the figures of the overview's graphs, nil before the first; Range is the span that they were asked for.
 	Rates *ops.Rates
 	Range time.Duration

@@ -72,6 +72,7 @@ var sessionList = &list[ops.Session]{
 	},
 	pages: []page[ops.Session]{
 		{name: "details", lines: sessionDetails},
+		{name: "timeline", lines: timelinePage, folds: true, second: "details"},
 		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
 	},
 	empty: func(s *Screen) string {
