@@ -191,6 +191,9 @@ func (m *model) openEvent() tea.Cmd {
 		at = min(m.lists[views.Events].Offset, at)
 	}
 	subject := m.shownEvents[at].Subject
+	if turn := turnOf(m.shownEvents[at]); turn != "" && slices.Contains(views.Keys(m.snap, views.Sessions), subject) {
+		return m.openTurn(subject, turn)
+	}
 	for _, v := range ofLists {
 		if subject != "" && slices.Contains(views.Keys(m.snap, v), subject) {
 			return m.jump(v, subject)

@@ -102,6 +102,17 @@ func (m *model) openTurn(session, turn string) tea.Cmd {
 	return tea.Batch(cmd, m.showPage(timelinePage))
 }
 
+// turnOf is the turn that an event is about; empty: none.
+func turnOf(ev ops.Event) string {
+	if end, is := ops.PayloadOf[ops.TurnEnd](ev); is && ev.Type == ops.EventTurnEnded {
+		return end.Turn
+	}
+	if begin, is := ops.PayloadOf[ops.TurnChange](ev); is && ev.Type == ops.EventTurnStarted {
+		return begin.Turn
+	}
+	return ""
+}
+
 // otherTurn goes to the turn before the one that is shown, or after it. After the last one the newest is followed.
 func (m *model) otherTurn(earlier bool) tea.Cmd {
 	r := m.timelines()
