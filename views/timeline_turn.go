@@ -497,7 +497,7 @@ func failed(i ops.TimelineItem) bool {
 }
 
 var (
-	glyphTick = glyph{"|", "▏"} // less than half a cell
+	glyphSliver = glyph{"|", "▏"} // less than half a cell
 	glyphWait = glyph{"=", "▒"} // time that waits
 )
 
@@ -518,7 +518,7 @@ func (d *turnDraw) bar(r turnRow) string {
 		}
 		from, to := d.from(i)*n, (d.from(i)+d.elapsed(i))*n
 		first := min(from/d.total, n-1)
-		cells[first] = or(cells[first], d.glyph(glyphTick))
+		cells[first] = or(cells[first], d.glyph(glyphSliver))
 		for c := first; c < n && c*d.total < to; c++ {
 			covered[c] += min(to, (c+1)*d.total) - max(from, c*d.total)
 		}
@@ -535,7 +535,7 @@ func (d *turnDraw) bar(r turnRow) string {
 		case works[c]+waits[c] > half:
 			mark = d.glyph(glyphWait)
 		case mark == "" && works[c]+waits[c] > 0 && len(r.items) > 1:
-			mark = d.glyph(glyphTick)
+			mark = d.glyph(glyphSliver)
 		}
 		b.WriteString(or(mark, " "))
 	}
