@@ -498,7 +498,7 @@ func failed(i ops.TimelineItem) bool {
 
 var (
 	glyphSliver = glyph{"|", "▏"} // less than half a cell
-	glyphWait = glyph{"=", "▒"} // time that waits
+	glyphWait   = glyph{"=", "▒"} // time that waits
 )
 
 // bar is the bar of a line: exactly d.bars cells. A cell is full if a call took half of its time.
