@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -62,6 +63,10 @@ func (m *model) requested() *ops.InboxItem {
 		return find(snap.Inbox, selected, inboxKey)
 	case views.Sessions:
 		return waits(func(i ops.InboxItem) bool { return i.Session == selected })
+	case views.Adapters:
+		return waits(func(i ops.InboxItem) bool {
+			return i.Kind == ops.InboxAdapter && strings.HasPrefix(i.Text, selected+": ")
+		})
 	case views.Overview:
 		switch row := m.overviewRow(); row.View {
 		case views.Inbox:
@@ -84,7 +89,16 @@ func (r *reply) choose() {
 	add := func(key, label string, cmd ops.Command) {
 		r.answers = append(r.answers, answer{key, label, func(m *model) tea.Cmd { return r.give(m, cmd) }})
 	}
-	if r.item.Kind == ops.InboxQuestion {
+	switch {
+	case r.item.Kind.Remedied():
+		for i, option := range r.item.Options {
+			a, known := remedies[option]
+			if !known { // of a newer gateway
+				a = answer{key: strconv.Itoa(i + 1), label: option}
+			}
+			add(a.key, a.label, r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = option }))
+		}
+	case r.item.Kind == ops.InboxQuestion:
 		for i, option := range r.item.Options[:min(len(r.item.Options), 9)] {
 			add(strconv.Itoa(i+1), option, r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = option }))
 		}
@@ -93,12 +107,18 @@ func (r *reply) choose() {
 				return r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = text })
 			})
 		}})
-	} else {
+	default:
 		r.approvals(add)
 	}
 	if r.item.Session != "" {
 		r.Note = "t opens the session"
 	}
+}
+
+// remedies are the keys of what can be done about a state that needs a person, as the lists have them.
+var remedies = map[string]answer{
+	"resume": {key: "c", label: "Resume"}, "reset": {key: "R", label: "Reset"}, "interrupt": {key: "I", label: "Interrupt"},
+	"reconnect": {key: "C", label: "Reconnect"}, "dismiss": {key: "y", label: "Dismiss"},
 }
 
 // approvals are the answers to what is allowed or denied.

@@ -51,6 +51,29 @@ func TestOP1_EachKeyGivesTheAnswerThatItSays(t *testing.T) {
 	}
 }
 
+func TestOP1_AStateThatNeedsAPersonIsAnsweredWithTheKeyOfItsRemedy(t *testing.T) {
+	for keys, sent := range map[string]string{"I": "interrupt", "R": "reset", "y": "", "r": "", "i": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGateway()
+			g.snap.Inbox = []ops.InboxItem{{
+				ID: "LOOP777", Kind: ops.InboxLooping, Session: "api:user:robot", State: ops.InboxWaiting, Text: "23 turns in a minute", Options: []string{"interrupt", "reset"},
+			}}
+			b := newBench(t, g, Options{})
+			b.patiently("8", "i", keys)
+			got := ""
+			for _, c := range g.commands() {
+				got += c.Text
+				if c.Verb != ops.VerbAnswer || c.Target != "LOOP777" {
+					t.Errorf("%s gives %+v", keys, c)
+				}
+			}
+			if got != sent {
+				t.Errorf("%s gives %q, promised %q", keys, got, sent)
+			}
+		})
+	}
+}
+
 func TestOP1_NoKeyAnswersBeforeTheFactsHaveBeenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()

@@ -131,7 +131,10 @@ func loops(r *ops.Session, now time.Time) bool {
 
 // request adds what waits for a person: it is answered in the inbox.
 func (c *collected) request(r *ops.InboxItem) {
-	if r.State != ops.InboxWaiting {
+	switch {
+	case r.State != ops.InboxWaiting:
+		return
+	case r.Kind == ops.InboxSuspended, r.Kind == ops.InboxLooping, r.Kind == ops.InboxAdapter: // their own rows are in the list
 		return
 	}
 	c.add(alert{rankStuck, r.AskedAt.Time, Inbox, r.ID, "inbox/" + r.ID, func(s *Screen) (badge, string, string) {

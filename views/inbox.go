@@ -60,6 +60,7 @@ var inboxBadges = badges[ops.InboxState]{
 	{ops.InboxExpired, badge{glyphSkip, "expired", Muted}},
 	{ops.InboxWithdrawn, badge{glyphSkip, "withdrawn", Muted}},
 	{ops.InboxDenied, badge{glyphSkip, "denied", Muted}},
+	{ops.InboxNoted, badge{glyphSlow, "noted", Muted}},
 	{ops.InboxAllowed, badge{glyphDone, "allowed", Good}},
 	{ops.InboxAnswered, badge{glyphDone, "answered", Good}},
 }
@@ -121,6 +122,9 @@ func inboxDetails(s *Screen, r *ops.InboxItem, p pane) []string {
 
 // inboxKeys are the answers that a request takes, as its dialog has them.
 func inboxKeys(r *ops.InboxItem) string {
+	if r.Kind.Remedied() {
+		return "then " + strings.Join(r.Options, " or ")
+	}
 	if r.Kind == ops.InboxQuestion {
 		return "then a number for one of the answers, or w to write one"
 	}

@@ -56,7 +56,7 @@ func namedIDs(ctx context.Context, g *control.Client, c *cobra.Command) (ids []c
 	switch c.Name() {
 	case "approve", "deny", "answer":
 		for _, i := range rows(ctx, g.Inbox) {
-			if question := i.Kind == ops.InboxQuestion; i.State == ops.InboxWaiting && (question == (c.Name() == "answer") || question && c.Name() == "deny") {
+			if question := i.Kind == ops.InboxQuestion || i.Kind.Remedied(); i.State == ops.InboxWaiting && (question == (c.Name() == "answer") || i.Kind == ops.InboxQuestion && c.Name() == "deny") {
 				ids = append(ids, offer(i.ID, text.Words(i.Kind), i.Session, i.Command))
 			}
 		}

@@ -48,8 +48,7 @@ func named(s store.Session) string {
 
 // resume continues an earlier conversation of a chat, or its suspended one.
 func (c *Conversations) resume(ctx context.Context, u use) (string, error) {
-	if s, ok := c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
-		c.o.Table.SetState(u.key, ops.SessionIdle)
+	if u.arg == "" && c.o.Table.Unsuspend(u.key) {
 		return "The conversation continues.", nil
 	}
 	ended, err := c.store.EndedSessions(ctx, u.key, earlierWithin)

@@ -100,6 +100,7 @@ func (o *Outbox) attemptFile(ctx context.Context, chat string, d *delivery) (sen
 func (o *Outbox) refused(ctx context.Context, d delivery, err *adapter.RefusedError) {
 	o.o.Log.Warn("reply refused by its platform", "session", d.Session, "adapter", d.Adapter, "error", term.Clean(err.Error(), 300))
 	o.end(ctx, d.Outbox, term.Clean(err.Why, 300))
+	o.lost(d.Session, err.Why)
 	if d.File == "" {
 		return
 	}

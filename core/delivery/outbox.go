@@ -55,6 +55,8 @@ type Outbox struct {
 	shows     map[string]*Show               // by the id of the message that the turn works on
 	uploads   map[string]*semaphore.Weighted // by adapter: its files that are in memory
 	leftovers map[string]*leftover           // drafts that have to leave their chats, by their ids
+	// undelivered are at most maxUndelivered.
+	undelivered []Undelivered
 }
 
 // chat is the queue of one chat. Outbox.mu guards it.
@@ -283,6 +285,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		switch {
 		case err == nil:
 			o.end(ctx, d.Outbox, "")
+			o.Dismiss(d.Session)
 			if n := len(sent.IDs); d.arrived != nil && n > 0 {
 				d.arrived(sent.IDs[n-1])
 			}

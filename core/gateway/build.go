@@ -52,7 +52,10 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{g.approvals, g.budget, g.trust.people}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
+			g.approvals, g.budget, g.trust.people,
+			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
+		}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: o.Config.Tools.MayStop != config.No, AskStop: g.stopGate(), KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {

@@ -108,6 +108,10 @@ func checkInbox(op *Operator, cmd ops.Command) error {
 		return &ops.Error{Code: ops.CodeConflict, Message: what + " is of another turn", Hint: "look at it with `gatewaytui inbox` first"}
 	case item.Kind == ops.InboxQuestion && cmd.Verb == ops.VerbApprove:
 		return &ops.Error{Code: ops.CodeInvalid, Message: what + " asks for a text", Hint: "use `gatewaytui answer " + item.ID + " TEXT`"}
+	case item.Kind.Remedied():
+		if cmd.Verb != ops.VerbAnswer || !slices.Contains(item.Options, cmd.Text) {
+			return &ops.Error{Code: ops.CodeInvalid, Message: what + " takes one of these answers: " + strings.Join(item.Options, ", "), Hint: "use `gatewaytui answer " + item.ID + " " + strings.Join(item.Options[:min(len(item.Options), 1)], "") + "`"}
+		}
 	case item.Kind != ops.InboxQuestion && cmd.Verb == ops.VerbAnswer:
 		return &ops.Error{Code: ops.CodeInvalid, Message: what + " asks for a yes or a no", Hint: "use `gatewaytui approve " + item.ID + "` or `gatewaytui deny " + item.ID + "`"}
 	case cmd.Verb == ops.VerbApprove && !item.Takes(cmd.Scope):

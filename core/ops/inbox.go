@@ -20,7 +20,20 @@ const (
 	InboxPairing  InboxKind = "pairing"
 	// InboxBudget says that a part of a budget is used. It waits for no answer.
 	InboxBudget InboxKind = "budget"
+	// InboxSuspended, InboxLooping, InboxAdapter and InboxUndelivered are states that need a person, who chooses one of the item's
+	// options. They end with the state.
+	InboxSuspended   InboxKind = "suspended"
+	InboxLooping     InboxKind = "looping"
+	InboxAdapter     InboxKind = "adapter"
+	InboxUndelivered InboxKind = "delivery"
+	// InboxWarning is a warning of the status. It waits for no answer.
+	InboxWarning InboxKind = "warning"
 )
+
+// Remedied reports whether a request of this kind is answered by one of its options, each of which does something.
+func (k InboxKind) Remedied() bool {
+	return k == InboxSuspended || k == InboxLooping || k == InboxAdapter || k == InboxUndelivered
+}
 
 // InboxState is what became of a request of the inbox.
 type InboxState string
@@ -74,7 +87,7 @@ type InboxItem struct {
 	Environment string `json:"environment"`
 	// Reasons say why it is asked.
 	Reasons []string `json:"reasons"`
-	// Options are the scopes that an approval can have, or the answers to choose from; a question without options takes any text.
+	// Options are the scopes that an approval can have, the answers to choose from, or what can be done; a question without options takes any text.
 	Options []string `json:"options"`
 	// By is who answered and AnsweredAt when it ended; empty while it waits.
 	By         string `json:"by,omitempty"`

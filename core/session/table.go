@@ -154,6 +154,19 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 	}
 }
 
+// Unsuspend lets a suspended session take messages again. It reports false, and changes nothing, for any other.
+func (tb *Table) Unsuspend(key string) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.State() != ops.SessionSuspended {
+		return false
+	}
+	e.setState(ops.SessionIdle)
+	tb.reposition(e)
+	return true
+}
+
 // Saved records that the store has t's session, with this title if it had none.
 func (tb *Table) Saved(t *Turn, title string) {
 	tb.mu.Lock()
