@@ -38,6 +38,8 @@ type gateway struct {
 	hits      []ops.Hit             // of every search but one for "nothing"
 	turns     map[string][]ops.Turn // by session
 	timelines map[string]ops.Timeline
+	log       []ops.LogLine
+	logged    []ops.LogQuery
 	events    []ops.Event
 	wake      chan struct{}
 	over      bool
@@ -220,6 +222,36 @@ func (g *gateway) Usage(context.Context, ops.UsageQuery) (ops.Page[ops.Usage], e
 
 func (g *gateway) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{}, nil
+}
+
+// Logs pages through the log, which is oldest first; ids and cursors are indexes in it.
+func (g *gateway) Logs(ctx context.Context, q ops.LogQuery) (ops.Page[ops.LogLine], error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Page[ops.LogLine]{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.logged = append(g.logged, q)
+	var p ops.Page[ops.LogLine]
+	from, until := len(g.log), -1
+	if q.Cursor != "" {
+		from, _ = strconv.Atoi(q.Cursor)
+	}
+	if q.After != "" {
+		until, _ = strconv.Atoi(q.After)
+	}
+	for i := from - 1; i > until; i-- {
+		if len(p.Items) == q.Limit {
+			p.Next = strconv.Itoa(i + 1)
+			break
+		}
+		line := g.log[i]
+		line.ID = strconv.Itoa(i)
+		if q.About == "" || slices.ContainsFunc(line.Fields, func(f ops.LogField) bool { return f.Value == q.About }) {
+			p.Items = append(p.Items, line)
+		}
+	}
+	return p, nil
 }
 
 func (g *gateway) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {

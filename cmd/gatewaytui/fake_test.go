@@ -190,6 +190,10 @@ func (f *fake) Budgets(context.Context) (ops.Page[ops.Budget], error) {
 	return ops.Page[ops.Budget]{Items: []ops.Budget{budgetRow}}, nil
 }
 
+func (f *fake) Logs(context.Context, ops.LogQuery) (ops.Page[ops.LogLine], error) {
+	return ops.Page[ops.LogLine]{}, nil
+}
+
 func (f *fake) Rates(context.Context, time.Duration) (ops.Rates, error) { return ops.Rates{}, nil }
 
 func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], error) {

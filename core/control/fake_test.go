@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -141,6 +142,13 @@ func (f *fake) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Enviro
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
+}
+
+func (f *fake) Logs(_ context.Context, q ops.LogQuery) (ops.Page[ops.LogLine], error) {
+	return ops.Page[ops.LogLine]{
+		Items: []ops.LogLine{{ID: "7-40", At: testTime, Level: "warn", Text: "turn stalled", Fields: []ops.LogField{{Key: "session", Value: q.About}}}},
+		Next:  fmt.Sprintf("%s %d %s %s", q.Level, q.Limit, q.After, q.Cursor),
+	}, nil
 }
 
 func (f *fake) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {

@@ -55,6 +55,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/shutdown", one(s, console.Shutdown, fillShutdown), false},
 		{"GET", "/v1/search", s.search, false},
 		{"GET", "/v1/history", list(s, s.history), false},
+		{"GET", "/v1/logs", s.logs, false},
 		{"GET", "/v1/events", s.events, false},
 		{"GET", "/v1/preview", s.preview, false},
 		{"GET", "/v1/requests/{target}", s.request, true}, // of a stop, to a tool

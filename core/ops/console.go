@@ -68,6 +68,8 @@ type Console interface {
 
 	// Output is what a tracked process has written, or one of the last background processes that ended.
 	Output(ctx context.Context, q OutputQuery) (Output, error)
+	// Logs is the gateway's own log, newest line first, of this life and earlier ones. It reads files.
+	Logs(ctx context.Context, q LogQuery) (Page[LogLine], error)
 
 	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
 	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with
