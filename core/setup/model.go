@@ -82,7 +82,10 @@ func (s *setup) askEndpoint(ctx context.Context, table []string, m config.Model)
 	if err != nil {
 		return m, false, err
 	}
-	names := s.names(ctx, m, key)
+	names, again, err := s.names(ctx, m, key)
+	if again || err != nil {
+		return m, false, err
+	}
 	if m.Name, err = s.askName(ctx, m, names); err != nil {
 		return m, false, err
 	}
@@ -167,19 +170,26 @@ func (s *setup) askBase(ctx context.Context, have string) (string, error) {
 	}
 }
 
-// names are the models that an endpoint has; none where it does not say.
-func (s *setup) names(ctx context.Context, m config.Model, key secret) []string {
+// names are the models that an endpoint has; none where it does not say. again says that the person wants to answer again, because it
+// cannot be reached or refuses the key.
+func (s *setup) names(ctx context.Context, m config.Model, key secret) (names []string, again bool, err error) {
 	if m.Provider != config.OpenAI || key.value == "" && key.variable != "" {
-		return nil
+		return nil, false, nil
 	}
-	names, err := s.Checks.Models(ctx, m.BaseURL, key.value)
-	if err != nil && ctx.Err() == nil {
-		s.say("  Its models are not known: %s", shown(err.Error()))
-		if refused, is := errors.AsType[*model.ListError](err); is && refused.Refused() {
-			s.say("  It wants another key.")
-		}
+	names, failed := s.Checks.Models(ctx, m.BaseURL, key.value)
+	if failed == nil || ctx.Err() != nil {
+		return names, false, ctx.Err()
 	}
-	return names
+	s.say("  Its models are not known: %s", shown(failed.Error()))
+	answered, is := errors.AsType[*model.ListError](failed)
+	if is && !answered.Refused() { // an endpoint need not list its models
+		return nil, false, nil
+	}
+	if is {
+		s.say("  It wants another key.")
+	}
+	again, err = s.again(ctx)
+	return nil, again, err
 }
 
 // askName asks which model of the endpoint it is.

@@ -32,6 +32,8 @@ func (k secret) where() string {
 func (s *setup) askSecret(ctx context.Context, what, name string, have secret, optional bool) (secret, error) {
 	standard := ""
 	switch {
+	case have.value != "" && have.file != "" && s.held("", have.file) != have:
+		standard = "the one that you typed"
 	case have.value != "":
 		standard = "the one in " + have.where()
 	case optional:
@@ -87,6 +89,8 @@ func (s *setup) keep(k, had secret, table []string, env, file string) {
 	fileKey := append(table[:len(table):len(table)], file)
 	if k.file != "" || config.Lookup(s.base, fileKey...) != nil {
 		s.set(k.file, fileKey...)
+	} else {
+		s.unset(fileKey...) // a draft may name one
 	}
 	if k.file != "" {
 		s.secrets[k.file] = k.value

@@ -137,8 +137,13 @@ func withoutFile(environ []string) []string {
 
 // set notes what an answer means for a key. The last one counts.
 func (s *setup) set(value any, path ...string) {
-	s.agreed = slices.DeleteFunc(s.agreed, func(c config.Setting) bool { return slices.Equal(c.Path, path) })
+	s.unset(path...)
 	s.agreed = append(s.agreed, config.Setting{Path: path, Value: value})
+}
+
+// unset takes back what an earlier answer meant for a key.
+func (s *setup) unset(path ...string) {
+	s.agreed = slices.DeleteFunc(s.agreed, func(c config.Setting) bool { return slices.Equal(c.Path, path) })
 }
 
 // changes are the settings that the file does not have already.

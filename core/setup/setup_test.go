@@ -16,6 +16,7 @@ import (
 
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
+	"gatewaytui/core/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -215,16 +216,26 @@ func TestOP5_AKeyOfOpenAIIsNotOfferedToAnotherEndpoint(t *testing.T) {
 
 func TestOP5_AWrongAddressIsAskedForAgain(t *testing.T) {
 	dir := t.TempDir()
-	w := &world{modelErr: errors.New("no such host")}
+	w := &world{modelErr: &model.ListError{At: "http://wrong/v1", Status: 404}}
 	_, p, err := run(t, dir, w, nil, "2", "localhost:11434", "http://wrong/v1", "k-0123456789", "m", "1", "http://right/v1", "", "", "", "", "", "")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &p.screen)
 	}
-	has(t, "the screen", p.screen.String(), "begins with http://", "no such host", "no answer from http://wrong/v1")
+	has(t, "the screen", p.screen.String(), "begins with http://", "HTTP 404", "the one that you typed", "no answer from http://wrong/v1")
 	has(t, "the config", read(t, dir, "config.toml"), `base_url = "http://right/v1"`)
 	if last := w.asked[len(w.asked)-1]; last != "m http://right/v1 k-0123456789" {
 		t.Errorf("the key has to be typed again: %q", last)
 	}
+}
+
+func TestOP5_AnEndpointThatCannotBeReachedIsKeptIfThePersonSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	w := &world{modelErr: errors.New("no such host")}
+	_, p, err := run(t, dir, w, nil, "2", "http://wrong/v1", "", "1", "http://wrong/v1", "", "2", "m", "2", "", "", "", "")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &p.screen)
+	}
+	has(t, "the config", read(t, dir, "config.toml"), `base_url = "http://wrong/v1"`, `name = "m"`)
 }
 
 func TestOP5_TheOwnerOfABotIsWhoWritesTheNumber(t *testing.T) {
@@ -293,6 +304,17 @@ func TestOP5_AnInterruptionAtEachQuestionWritesNothingAndTheNextRunGoesOn(t *tes
 		if read(t, dir, "config.toml.old") != before || read(t, dir, "config.toml.setup") != "" {
 			t.Errorf("the file before is %q, the draft %q", read(t, dir, "config.toml.old"), read(t, dir, "config.toml.setup"))
 		}
+	}
+}
+
+func TestOP5_AKeyThatWasTypedBeforeAnInterruptionIsNotNamedWithoutIt(t *testing.T) {
+	dir := t.TempDir()
+	_, _, _ = run(t, dir, &world{}, nil, "2", "http://127.0.0.1:1/v1", "k-0123456789", "m")
+	if _, p, err := run(t, dir, &world{}, nil, "", "", "", "", "", "", "", ""); err != nil {
+		t.Fatalf("%v\n%s", err, &p.screen)
+	}
+	if text := read(t, dir, "config.toml"); strings.Contains(text, "model.key") {
+		t.Errorf("it names a file that does not exist:\n%s", text)
 	}
 }
 
