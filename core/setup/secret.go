@@ -30,15 +30,7 @@ func (k secret) where() string {
 // askSecret asks for a secret: enter keeps what is there, $NAME names a variable, and another line is the secret itself, for the file
 // called name next to the config. optional says that enter may mean none.
 func (s *setup) askSecret(ctx context.Context, what, name string, have secret, optional bool) (secret, error) {
-	standard := ""
-	switch {
-	case have.value != "" && have.file != "" && s.held("", have.file) != have:
-		standard = "the one that you typed"
-	case have.value != "":
-		standard = "the one in " + have.where()
-	case optional:
-		standard = "none"
-	}
+	standard := s.standardSecret(have, optional)
 	for {
 		prompt := fmt.Sprintf("  %s (not shown; or $NAME for a variable)", what)
 		if standard != "" {
@@ -75,6 +67,19 @@ func (s *setup) askSecret(ctx context.Context, what, name string, have secret, o
 			return secret{value: line, file: filepath.Join(filepath.Dir(s.Config), name)}, nil
 		}
 	}
+}
+
+// standardSecret is what enter means; empty: nothing.
+func (s *setup) standardSecret(have secret, optional bool) string {
+	switch {
+	case have.value != "" && have.file != "" && s.held("", have.file) != have:
+		return "the one that you typed"
+	case have.value != "":
+		return "the one in " + have.where()
+	case optional:
+		return "none"
+	}
+	return ""
 }
 
 // keep notes where a secret is, under the keys env and file of a table, and that its file is to be written if the person typed it.
