@@ -99,6 +99,7 @@ var arrows = map[string][]string{
 	"fixtures/pipenet":                 {},
 	"fixtures/powercut":                {"fixtures/soak"},
 	"fixtures/said":                    {"core/ops"},
+	"fixtures/screens":                 {},
 	"fixtures/shortdir":                {},
 	"fixtures/skew":                    {"fixtures/shortdir", "fixtures/soak"},
 	"fixtures/skew/launch":             {},

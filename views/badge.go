@@ -76,7 +76,7 @@ var adapterBadges = badges[ops.AdapterState]{
 	{ops.AdapterConnecting, badge{glyphRun, "connecting", Busy}},
 	{ops.AdapterPaused, badge{glyphSkip, "paused", Muted}},
 	{ops.AdapterStopped, badge{glyphSkip, "stopped", Muted}},
-	{ops.AdapterConnected, badge{glyphDone, "connected", Good}},
+	{ops.AdapterConnected, badge{glyphDone, "connected", Plain}},
 }
 
 // badgeSilent is a running turn that is stuck before the gateway calls it stalled (ops.Session.Stuck).

@@ -60,7 +60,7 @@ func (d *stopDraw) timeWent(l lessons.Lessons, w int) (lines []string) {
 			full = int(float64(bar) * min(1, float64(t)/float64(d.now)))
 		}
 		return "   " + d.cell(Plain, phase, nameCol) + d.right(Plain, tenths(t), took) + "  " +
-			d.cell(Busy, strings.Repeat(d.glyph(glyphFull), full), bar) + "  " + d.cut(why, w-nameCol-took-bar-7)
+			d.cell(Graph, strings.Repeat(d.glyph(glyphFull), full), bar) + "  " + d.cut(why, w-nameCol-took-bar-7)
 	}
 	rest := l.Rest
 	for i, s := range l.Spent {

@@ -186,8 +186,8 @@ func needsSection(s *Screen) ([]alert, section) {
 		room := w - 2 - word - 1 - name - 1
 		line := o.cell(t.badge.role, o.glyph(t.badge.glyph), 2) + o.cell(t.badge.role, t.badge.word, word+1) + o.cell(Plain, o.cutHead(t.what, name), name) + " "
 		if age != "" && room >= 24 {
-			text, rest := o.cutRest(t.text, room-5, second)
-			return line + o.cell(Plain, text, room-5) + o.right(Muted, age, 5), rest
+			text, rest := o.cutRest(t.text, room-8, second)
+			return line + o.cell(Plain, text, room-8) + o.right(Muted, age, 8), rest
 		}
 		text, rest := o.cutRest(t.text, room, second)
 		return line + text, rest
@@ -245,7 +245,7 @@ func (o *Opts) turnCells(b badge, key, agent string, agents bool, w int) (line s
 	name := min(max(w*3/10, 8), 34)
 	line = o.cell(b.role, o.glyph(b.glyph), 2) + o.cell(Plain, o.cutHead(shown(key), name), name) + " "
 	room = w - 3 - name
-	if agents && w >= 66 {
+	if agents && w >= 84 {
 		line, room = line+o.cell(Muted, shown(agent), 9)+" ", room-10
 	}
 	return line, room

@@ -202,7 +202,7 @@ func (l *list[T]) detailTitle(s *Screen, name string, open bool, place string, w
 		line += spaces(room-len(place)-1) + s.paint(Muted, place)
 	}
 	if s.Detail.Open {
-		return s.paint(Selected, fitLine(line, w))
+		return s.highlight(fitLine(line, w))
 	}
 	return line
 }

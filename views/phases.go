@@ -264,13 +264,13 @@ func (d *stopDraw) itemList(w, h int) []string {
 func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
 	m := d.itemBadge(d.phase, it)
 	const state, took = 9, 7
-	role := Plain
-	if selected {
-		role = Selected
-	}
-	line := d.paint(m.role, d.glyph(m.glyph)) + " " + d.cell(role, shown(it.ID), width) + " " +
+	line := d.paint(m.role, d.glyph(m.glyph)) + " " + d.cell(Plain, shown(it.ID), width) + " " +
 		d.cell(m.role, m.word, state) + d.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
-	return " " + pointer(selected) + line + d.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+	line = " " + pointer(selected) + line + d.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+	if selected {
+		return d.highlight(fitLine(line, w))
+	}
+	return line
 }
 
 // reason is what an item waits on, in its own words where it has any, or how it ended.

@@ -119,7 +119,7 @@ func (d *stopDraw) deadline(w int) string {
 	room := w - cellsOf(left) - cellsOf(right) - 4
 	line := d.paint(role, left)
 	if room >= 8 && most > 0 {
-		line += "  " + d.bar(d.now, most, min(room, 62))
+		line += "  " + d.paint(Graph, d.bar(d.now, most, min(room, 62)))
 	}
 	return line + "  " + right
 }

@@ -184,7 +184,7 @@ func (l *list[T]) table(s *Screen, w, h int) []string {
 		return nil
 	}
 	columns := l.place(w)
-	lines := append(make([]string, 0, h), s.paint(Heading, string(l.header(s, nil, columns))))
+	lines := append(make([]string, 0, h), s.paint(Muted, string(l.header(s, nil, columns))))
 	rows := *l.rows(&s.Snap)
 	from := min(max(s.Table.Offset, 0), max(len(rows)-(h-1), 0))
 	return append(lines, l.window(s, columns, rows, from, min(from+h-1, len(rows)), w)...)
@@ -206,7 +206,7 @@ func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w i
 		selected := at >= 0 && i == from+at
 		b = l.row(s, b[:0], columns, &rows[i], under, selected, len(s.Table.Marked) > 0 && s.Table.Marked[l.key(&rows[i])])
 		if selected {
-			lines = append(lines, s.paint(Selected, fitLine(string(b), w)))
+			lines = append(lines, s.highlight(fitLine(string(b), w)))
 		} else {
 			lines = append(lines, string(b))
 		}
@@ -224,7 +224,7 @@ func (l *list[T]) indexOf(rows []T, key string) int {
 	return -1
 }
 
-// row draws one row onto b. The selected one has no styles in it, for it gets one as a whole.
+// row draws one row onto b.
 func (l *list[T]) row(s *Screen, b []byte, columns []placed[T], row *T, under int, selected, marked bool) []byte {
 	b = append(b, "   "...)
 	if selected {
@@ -238,10 +238,7 @@ func (l *list[T]) row(s *Screen, b []byte, columns []placed[T], row *T, under in
 		if c.width == 0 && under > 0 {
 			text = s.indent(under) + text
 		}
-		on := ""
-		if !selected {
-			on = s.Theme.begin(role)
-		}
+		on := s.Theme.begin(role)
 		b = append(b, on...)
 		cells := c.cells
 		if c.sign != nil && cells > 2 {

@@ -11,12 +11,16 @@ import (
 // Role is what a piece of text means; a theme says how that looks.
 type Role int
 
-// The roles. A state is always said in a word and a glyph too, never by its role alone.
+// The roles. Five of them have a colour, and mean the same everywhere: Busy works (blue), Slow needs attention (amber), Bad is broken
+// (red), Danger is what may be lost (red, filled), Good ended well (green). Everything else differs by weight and grey. A state is
+// always said in a word or a glyph too, never by its role alone.
 const (
 	Plain Role = iota
 	Muted
+	// Accent is what a key or a prompt is written in.
 	Accent
 	Heading
+	// Selected is a background. The text of the selected row keeps its own roles.
 	Selected
 	Good
 	Busy
@@ -64,7 +68,7 @@ func NewTheme(name string, profile termenv.Profile) *Theme {
 	r := lipgloss.NewRenderer(io.Discard) // never the default one, which asks the terminal
 	r.SetColorProfile(profile)
 	r.SetHasDarkBackground(name != "light")
-	t := &Theme{}
+	t := &Theme{plainRow: looks[Selected].invert || profile == termenv.ANSI}
 	for role, look := range looks {
 		const probe = "x"
 		on, _, _ := strings.Cut(look.style(r).Render(probe), probe)
@@ -94,49 +98,49 @@ func color(rgb, ansi256, ansi16 string) lipgloss.CompleteColor {
 	return lipgloss.CompleteColor{TrueColor: rgb, ANSI256: ansi256, ANSI: ansi16}
 }
 
-// palettes holds the looks. No pair of states differs in red against green, and from good to danger the text grows
-// brighter against its background, or bolder, so that the order is seen in grey as well.
+// palettes holds the looks. Red and green differ in brightness as well, and broken is bold, so that the order of states is seen in grey
+// and by people who do not tell these colours apart.
 var palettes = map[string][roles]look{
 	"dark": {
-		Muted:    {fg: color("#8a8a8a", "245", "8")},
-		Accent:   {fg: color("#5fafff", "75", "12")},
-		Heading:  {fg: color("#d0d0d0", "252", "7"), bold: true},
-		Selected: {fg: color("#ffffff", "231", "15"), bg: color("#005f87", "24", "4"), bold: true},
-		Good:     {fg: color("#87afd7", "110", "6")},
-		Busy:     {fg: color("#5fd7ff", "81", "14")},
-		Slow:     {fg: color("#ffd75f", "221", "11")},
-		Bad:      {fg: color("#ffaf5f", "215", "13"), bold: true},
-		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#af005f", "125", "5"), bold: true},
-		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffd75f", "221", "11"), bold: true},
-		Graph:    {fg: color("#9fb3c8", "110", "7")},
+		Muted:    {fg: color("#98a0ae", "247", "8")},
+		Accent:   {bold: true},
+		Heading:  {fg: color("#e6e9ef", "255", "15"), bold: true},
+		Selected: {bg: color("#2a3344", "237", "8")},
+		Good:     {fg: color("#8fc7a0", "115", "10")},
+		Busy:     {fg: color("#6fb3ff", "75", "12")},
+		Slow:     {fg: color("#f2c14e", "221", "11")},
+		Bad:      {fg: color("#ff7a6b", "209", "9"), bold: true},
+		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#b3261e", "124", "1"), bold: true},
+		Alarm:    {fg: color("#14171d", "16", "0"), bg: color("#f2c14e", "221", "11"), bold: true},
+		Graph:    {fg: color("#66809c", "67", "7")},
 	},
 	"light": {
-		Muted:    {fg: color("#6c6c6c", "242", "8")},
-		Accent:   {fg: color("#005faf", "25", "4")},
-		Heading:  {fg: color("#262626", "235", "0"), bold: true},
-		Selected: {fg: color("#000000", "16", "0"), bg: color("#afd7ff", "153", "14"), bold: true},
-		Good:     {fg: color("#44708f", "60", "6")},
-		Busy:     {fg: color("#005f87", "24", "4")},
-		Slow:     {fg: color("#875f00", "94", "3")},
-		Bad:      {fg: color("#870000", "88", "1"), bold: true},
-		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#870050", "89", "5"), bold: true},
-		Alarm:    {fg: color("#ffffff", "231", "15"), bg: color("#875f00", "94", "3"), bold: true},
-		Graph:    {fg: color("#4a6076", "60", "8")},
+		Muted:    {fg: color("#5a6069", "240", "8")},
+		Accent:   {bold: true},
+		Heading:  {fg: color("#101418", "233", "0"), bold: true},
+		Selected: {bg: color("#d5e3f5", "189", "7")},
+		Good:     {fg: color("#14532d", "22", "2")},
+		Busy:     {fg: color("#0b57b0", "25", "4")},
+		Slow:     {fg: color("#7a4f00", "94", "3")},
+		Bad:      {fg: color("#c4001f", "160", "1"), bold: true},
+		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#c4001f", "160", "1"), bold: true},
+		Alarm:    {fg: color("#ffffff", "231", "15"), bg: color("#7a4f00", "94", "3"), bold: true},
+		Graph:    {fg: color("#4d6077", "60", "8")},
 	},
 	"high-contrast": {
-		Accent:   {fg: color("#00ffff", "51", "14"), bold: true},
+		Accent:   {bold: true},
 		Heading:  {fg: color("#ffffff", "231", "15"), bold: true, underline: true},
-		Selected: {fg: color("#000000", "16", "0"), bg: color("#ffffff", "231", "15"), bold: true},
-		Good:     {fg: color("#ffffff", "231", "15")},
-		Busy:     {fg: color("#00ffff", "51", "14"), bold: true},
+		Selected: {invert: true, bold: true},
+		Good:     {fg: color("#7dffb0", "121", "10")},
+		Busy:     {fg: color("#7fd0ff", "117", "14"), bold: true},
 		Slow:     {fg: color("#ffff00", "226", "11")},
-		Bad:      {fg: color("#ffff00", "226", "11"), bold: true, underline: true},
-		Danger:   {fg: color("#000000", "16", "0"), bg: color("#ffff00", "226", "11"), bold: true},
+		Bad:      {fg: color("#ff9d8f", "217", "9"), bold: true, underline: true},
+		Danger:   {fg: color("#000000", "16", "0"), bg: color("#ff9d8f", "217", "9"), bold: true},
 		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffff00", "226", "11"), bold: true},
 	},
 	"mono": {
 		Muted:    {faint: true},
-		Accent:   {underline: true},
+		Accent:   {bold: true},
 		Heading:  {bold: true},
 		Selected: {invert: true},
 		Busy:     {bold: true},

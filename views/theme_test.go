@@ -40,15 +40,56 @@ func TestEveryRoleCanBeReadInGrey(t *testing.T) {
 		for r := range roles {
 			look := palettes[name][r]
 			a, b := grey(t, look.fg, pen), grey(t, look.bg, paper)
-			if contrast := (max(a, b) + 0.05) / (min(a, b) + 0.05); contrast < 4.5 {
-				t.Errorf("%s: role %d has a contrast of %.1f to 1, and 4.5 can be read by most", name, r, contrast)
+			if c := contrast(a, b); c < 4.5 {
+				t.Errorf("%s: role %d has a contrast of %.1f to 1, and 4.5 can be read by most", name, r, c)
 			}
 		}
 		selected := palettes[name][Selected]
-		apart := (max(grey(t, selected.bg, paper), grey(t, lipgloss.CompleteColor{}, paper)) + 0.05) /
-			(min(grey(t, selected.bg, paper), grey(t, lipgloss.CompleteColor{}, paper)) + 0.05)
-		if apart < 1.3 && !selected.invert {
+		back := grey(t, selected.bg, paper)
+		if apart := contrast(back, grey(t, lipgloss.CompleteColor{}, paper)); apart < 1.3 && !selected.invert {
 			t.Errorf("%s: the selected row differs from the others by %.1f to 1 in grey", name, apart)
+		}
+		for r := range roles {
+			look := palettes[name][r]
+			if !selected.invert && look.bg == (lipgloss.CompleteColor{}) && r != Graph {
+				if c := contrast(grey(t, look.fg, pen), back); c < 4.5 {
+					t.Errorf("%s: role %d has a contrast of %.1f to 1 in the selected row", name, r, c)
+				}
+			}
+		}
+		if name == "mono" {
+			continue
+		}
+		if c := contrast(grey(t, palettes[name][Good].fg, pen), grey(t, palettes[name][Bad].fg, pen)); c < 1.2 {
+			t.Errorf("%s: done and broken differ by %.2f to 1 in grey", name, c)
+		}
+	}
+}
+
+// contrast is that of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").
+func contrast(a, b float64) float64 { return (max(a, b) + 0.05) / (min(a, b) + 0.05) }
+
+// Colour has five meanings; what differs from them has none.
+func TestOnlyFiveMeaningsHaveAColour(t *testing.T) {
+	for name, looks := range palettes {
+		for r, look := range looks {
+			switch Role(r) {
+			case Good, Busy, Slow, Bad, Danger, Alarm:
+				continue
+			}
+			for _, c := range []lipgloss.CompleteColor{look.fg, look.bg} {
+				if c.TrueColor == "" {
+					continue
+				}
+				n, err := strconv.ParseUint(c.TrueColor[1:], 16, 32)
+				if err != nil {
+					t.Fatal(err)
+				}
+				red, green, blue := int(n>>16), int(n>>8&0xff), int(n&0xff)
+				if spread := max(red, green, blue) - min(red, green, blue); spread > 64 {
+					t.Errorf("%s: role %d is not a grey: %s", name, r, c.TrueColor)
+				}
+			}
 		}
 	}
 }

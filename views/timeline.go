@@ -41,7 +41,10 @@ func (d *stopDraw) timeline(w, h int) []string {
 		to := min(max(column(d.offset(p)+ran), from+1), cols)
 		bar := spaces(from) + strings.Repeat(d.glyph(glyphFull), to-from)
 		m := d.phaseBadge(p)
-		text := m.word
+		text, role := m.word, m.role
+		if role == Danger { // filled, it would look like two bars
+			role = Bad
+		}
 		if p.State == ops.StepRunning {
 			until := min(max(column(d.offset(p)+ran+d.rest(p)), to), cols)
 			bar = spaces(from) + strings.Repeat(d.glyph(glyphFull), to-from-1) + ">"
@@ -52,7 +55,7 @@ func (d *stopDraw) timeline(w, h int) []string {
 				text = "killed"
 			}
 		}
-		line := " " + d.cell(Plain, d.phaseName(p), name-1) + d.cell(m.role, bar, cols) + d.right(Plain, tenths(ran), took)
+		line := " " + d.cell(Plain, d.phaseName(p), name-1) + d.cell(role, bar, cols) + d.right(Plain, tenths(ran), took)
 		if result > 0 {
 			line += "  " + d.cell(m.role, text, result)
 		}
