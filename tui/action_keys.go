@@ -18,6 +18,7 @@ var (
 	ofStop     = []views.View{views.Shutdown}
 	ofAdapters = []views.View{views.Overview, views.Adapters}
 	ofTurns    = []views.View{views.Overview, views.Sessions, views.Agents}
+	onStopNow  = []views.StopPage{views.StopNow}
 )
 
 // actionBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
@@ -55,14 +56,14 @@ func actionBindings() []binding {
 			},
 		},
 		{
-			action: "next-phase", keys: []string{">"}, label: "next phase", help: "end the running phase of the stop, go to the next", in: ofStop,
+			action: "next-phase", keys: []string{">"}, label: "next phase", help: "end the running phase of the stop, go to the next", in: ofStop, pages: onStopNow,
 			verb: ops.VerbSkip, cliEquivalent: "gatewaytui shutdown skip --phase P", disabledReason: needsPhase(true),
 			target: func(f keyContext) ops.Command {
 				return ops.Command{Verb: ops.VerbSkip, Phase: runningPhase(f.stop).Name}
 			},
 		},
 		{
-			action: "more-time", keys: []string{"+"}, label: "30s more", help: "30 s more for the running phase, within the service manager's limit", in: ofStop,
+			action: "more-time", keys: []string{"+"}, label: "30s more", help: "30 s more for the running phase, within the service manager's limit", in: ofStop, pages: onStopNow,
 			verb: ops.VerbExtend, cliEquivalent: "gatewaytui shutdown extend --by 30s", disabledReason: needsPhase(false),
 			target: func(f keyContext) ops.Command {
 				return ops.Command{Verb: ops.VerbExtend, Phase: runningPhase(f.stop).Name, ByMS: moreTime.Milliseconds()}

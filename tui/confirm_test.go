@@ -210,7 +210,7 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 				b.keys("enter", "esc")
 			}
 			for _, h := range b.m.hints() {
-				if x := bindingFor(h.Key, v); x != nil && x.isAction() {
+				if x := bindingFor(h.Key, v, views.StopNow); x != nil && x.isAction() {
 					t.Errorf("%s is hinted at in %s", h.Key, v)
 				}
 			}

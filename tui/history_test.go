@@ -401,3 +401,44 @@ func TestASmallScreenShowsTheLivesToo(t *testing.T) {
 		}
 	})
 }
+
+// A replay is left as it was entered, steps and speeds change what is shown, and no key of it reaches the gateway.
+func TestOP6_NoKeyOfAReplayActsOnTheGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway().withLives(4)
+		stop := g.lives[1].Shutdown
+		stop.EndedAt, stop.ElapsedMS = ops.At(stop.StartedAt.Add(9*time.Second)), 9000
+		for i := range stop.Phases {
+			stop.Phases[i].StartedAt = ops.At(stop.StartedAt.Add(time.Duration(i) * time.Second))
+		}
+		b := newBench(t, g, Options{})
+		b.keys("6", "j", "v")
+		b.mustShow("REPLAY", "of 9.0s", "1x")
+		time.Sleep(2 * time.Second)
+		b.send(replayStep{b.m.replay.number})
+		b.mustShow("2.0s of 9.0s")
+		b.keys(">", ">")
+		b.mustShow("5x")
+		b.keys(" ")
+		b.mustShow("paused")
+		for _, key := range []string{"A", "F", "+", "D", "S", "d"} {
+			b.keys(key)
+			b.mustShow("REPLAY")
+			b.mustShow("this is a replay of a past stop")
+		}
+		if len(g.commands()) > 0 {
+			t.Errorf("a key of a replay asked for %+v", g.commands())
+		}
+		at := b.m.replay.At
+		b.keys("right")
+		if b.m.replay.At <= at {
+			t.Errorf("a step went from %s to %s", at, b.m.replay.At)
+		}
+		b.keys("left", "esc")
+		b.mustNotShow("REPLAY")
+		b.mustShow("lives: 4")
+		if cmd := b.m.onReplayStep(replayStep{b.m.replay.number}); cmd != nil {
+			t.Error("a replay that was left goes on")
+		}
+	})
+}

@@ -40,6 +40,8 @@ type binding struct {
 	label, help string
 	// in are the views in which it works; nil is everywhere.
 	in []views.View
+	// pages are those of the shutdown view on which it works; nil is all of them.
+	pages []views.StopPage
 	// verb is what an action key asks of the gateway; twin is the same on the command line.
 	verb          ops.Verb
 	cliEquivalent string
@@ -67,6 +69,9 @@ func (b *binding) works(f keyContext) string {
 	if why := b.off(f); why != "" || b.disabledReason == nil {
 		return why
 	}
+	if f.view == views.Shutdown && !b.onPage(f.page) && b.disabledReason(f) == "" {
+		return "it works on another page of this view"
+	}
 	return b.disabledReason(f)
 }
 
@@ -76,6 +81,8 @@ func (b *binding) off(f keyContext) string {
 		return ""
 	}
 	switch {
+	case f.page == views.StopReplay && f.view == views.Shutdown:
+		return "this is a replay of a past stop: no key acts on the gateway; esc leaves it"
 	case f.readOnly:
 		return readOnlyNote
 	case f.link == views.LinkGone:
@@ -101,18 +108,29 @@ func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Conta
 // bindings is the table. It is filled by init because some of its functions read it.
 var bindings []binding
 
-// bindingFor returns the row that a key means in a view: the view's own before what works everywhere.
-func bindingFor(key string, v views.View) (everywhere *binding) {
+func (b *binding) onPage(p views.StopPage) bool {
+	return b.pages == nil || slices.Contains(b.pages, p)
+}
+
+// bindingFor returns the row that a key means in a view, and on a page of the shutdown view: the page's own, before what works
+// everywhere, before that of another page, which says why it does not work.
+func bindingFor(key string, v views.View, page views.StopPage) *binding {
+	var everywhere, other *binding
 	for i := range bindings {
 		switch b := &bindings[i]; {
 		case !slices.Contains(b.keys, key):
 		case b.in == nil:
 			everywhere = b
-		case b.inView(v):
+		case b.inView(v) && (v != views.Shutdown || b.onPage(page)):
 			return b
+		case b.inView(v) && other == nil:
+			other = b
 		}
 	}
-	return everywhere
+	if everywhere != nil {
+		return everywhere
+	}
+	return other
 }
 
 // elsewhere is a row of a key that does nothing here.
@@ -191,6 +209,7 @@ type keyContext struct {
 	item    *ops.Item  // of stop: selected, nil if none is
 	page    views.StopPage
 	life    *ops.Life
+	last    *ops.Shutdown // the one that was watched to its end, nil if none was
 	now     time.Time
 }
 
@@ -240,7 +259,7 @@ func (m *model) keyContext(newest bool) keyContext {
 		f.adapter = row(l, snap.Adapters, adapterKey)
 	}
 	f.phase, f.item = m.stopChoice()
-	f.page, f.life = m.leaf(), m.life()
+	f.page, f.life, f.last = m.leaf(), m.life(), m.stop
 	return f
 }
 

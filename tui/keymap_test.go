@@ -11,16 +11,18 @@ import (
 
 func TestNoKeyMeansTwoThingsInOneView(t *testing.T) {
 	for _, v := range views.Views {
-		taken := map[string]string{}
-		for _, b := range bindings {
-			if !b.inView(v) {
-				continue
-			}
-			for _, k := range b.keys {
-				if other, ok := taken[k]; ok {
-					t.Errorf("%s means %s and %s in the view %s", keyName(k), other, b.action, v)
+		for _, page := range []views.StopPage{views.StopNow, views.StopLives, views.StopReport, views.StopPlan, views.StopReplay} {
+			taken := map[string]string{}
+			for _, b := range bindings {
+				if !b.inView(v) || v == views.Shutdown && !b.onPage(page) {
+					continue
 				}
-				taken[k] = b.action
+				for _, k := range b.keys {
+					if other, ok := taken[k]; ok {
+						t.Errorf("%s means %s and %s in the view %s, page %d", keyName(k), other, b.action, v, page)
+					}
+					taken[k] = b.action
+				}
 			}
 		}
 	}
@@ -71,7 +73,7 @@ func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
 			if len(k) != 1 || k[0] >= 'a' && k[0] <= 'z' {
 				t.Errorf("%s ends something with the key %s", b.action, k)
 			}
-			if lower := bindingFor(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.isAction() {
+			if lower := bindingFor(strings.ToLower(k), views.Sessions, views.StopNow); lower != nil && strings.ToLower(k) != k && lower.isAction() {
 				if s, _ := lower.verb.Spec(); s.Ends {
 					t.Errorf("%s, next to %s, ends something too", strings.ToLower(k), k)
 				}

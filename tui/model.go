@@ -68,6 +68,7 @@ type model struct {
 	stopItem    string
 	stopPage    views.StopPage
 	history     history
+	replay      *replay // the open one, or the last
 	more        sessionPages
 	lastFilter  string
 

@@ -104,7 +104,7 @@ func (m *model) move(by int) tea.Cmd {
 		case views.StopLives, views.StopReport:
 			l.move(by)
 			return m.readHistory()
-		case views.StopPlan:
+		case views.StopPlan, views.StopReplay:
 			return nil
 		}
 		s := m.bare()

@@ -116,6 +116,9 @@ func (m *model) showLives() {
 
 func (m *model) turn(to views.StopPage) tea.Cmd {
 	m.stopPage, m.stale = to, true
+	if to != views.StopReplay && m.replay != nil {
+		m.replay.Paused = true
+	}
 	m.resize()
 	return m.readHistory()
 }
@@ -125,10 +128,13 @@ func pageBindings() []binding {
 		return func(m *model) tea.Cmd { return m.turn(p) }
 	}
 	return []binding{
-		{action: "lives", keys: []string{"left", "h"}, label: "lives", help: "from a report or the plan to the list of past lives", in: ofStop, disabledReason: needsPage, do: to(views.StopLives)},
-		{action: "plan", keys: []string{"]"}, label: "plan", help: "what a stop would do now; left goes back to the past lives", in: ofStop, disabledReason: needsNoPlan, do: to(views.StopPlan)},
+		{action: "lives", keys: []string{"left", "h"}, label: "lives", help: "from a report or the plan to the list of past lives", in: ofStop, pages: notReplay, disabledReason: needsPage, do: to(views.StopLives)},
+		{action: "plan", keys: []string{"]"}, label: "plan", help: "what a stop would do now; left goes back to the past lives", in: ofStop, pages: notReplay, disabledReason: needsNoPlan, do: to(views.StopPlan)},
 	}
 }
+
+// notReplay are the pages whose keys change the page.
+var notReplay = []views.StopPage{views.StopNow, views.StopLives, views.StopReport, views.StopPlan}
 
 func needsNoRunningStop(f keyContext) string {
 	if f.stop != nil {

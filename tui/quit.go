@@ -152,7 +152,7 @@ func (m *model) escalate(second bool) tea.Cmd {
 func (m *model) escape() tea.Cmd {
 	switch {
 	case m.pageOpen():
-		return m.turn(views.StopLives)
+		return m.turn(m.below())
 	case m.closeDetail():
 	case m.lists[m.view].Filter != "":
 		return m.setFilter("")
@@ -168,7 +168,7 @@ func (m *model) escape() tea.Cmd {
 func (m *model) goBack() tea.Cmd {
 	switch {
 	case m.pageOpen():
-		return m.turn(views.StopLives)
+		return m.turn(m.below())
 	case m.closeDetail():
 		return nil
 	case m.view != views.Overview:

@@ -145,6 +145,14 @@ func (m *model) pageOpen() bool {
 	return m.view == views.Shutdown && m.stopping() == nil && m.stopPage != views.StopLives
 }
 
+// below is the page that esc goes to from the open one.
+func (m *model) below() views.StopPage {
+	if m.leaf() == views.StopReplay {
+		return m.replay.from
+	}
+	return views.StopLives
+}
+
 // life is the selected one of the past lives, nil for none.
 func (m *model) life() *ops.Life {
 	if m.view != views.Shutdown || m.leaf() == views.StopNow || m.leaf() == views.StopPlan {
@@ -163,6 +171,8 @@ func (m *model) showHistory(s *views.Screen) {
 	case views.StopLives:
 		s.History = m.history.History
 		return
+	case views.StopReplay:
+		m.showReplay(s)
 	case views.StopReport:
 		s.Stop, s.Life = nil, m.life()
 		if s.Life != nil {

@@ -66,6 +66,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		return m.onDone(msg)
 	case pageRead:
 		m.onPageRead(msg)
+	case replayStep:
+		return m.onReplayStep(msg)
 	case failed:
 		return m.onFailed(msg)
 	}
@@ -146,7 +148,7 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 		return m.dialog.key(m, k)
 	}
 	m.message = ""
-	b := bindingFor(key, m.view)
+	b := bindingFor(key, m.view, m.leaf())
 	if b == nil {
 		if other := elsewhere(key); other != nil {
 			m.deny(fmt.Sprintf("%s (%s) works in the %s view", keyName(key), other.action, other.in[0]))

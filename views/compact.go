@@ -18,6 +18,9 @@ func (d *stopDraw) compact(w, h int) []string {
 		rows = append(rows, row{d.shortKillNotice(), Danger, 0})
 	}
 	head := "STOPPING " + clock(d.now)
+	if d.s.Replay != nil {
+		head = replayWord + " " + clock(d.now)
+	}
 	if d.s.Snap.Demo != nil {
 		head = demoWord + " " + head
 	}

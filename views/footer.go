@@ -115,6 +115,8 @@ func (s *Screen) filter() string {
 func (s *Screen) freshness() (string, Role) {
 	age := s.Now.Sub(s.Link.At)
 	switch {
+	case s.Replay != nil:
+		return "a replay: not live; esc leaves", Accent
 	case s.Link.State == LinkLoading:
 		return "connecting", Busy
 	case s.Link.State == LinkGone:

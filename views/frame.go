@@ -142,6 +142,8 @@ type Screen struct {
 	Plan     ops.Plan
 	// Earlier are the reports of the stops before Stop, newest first, as far as they are known.
 	Earlier []ops.Shutdown
+	// Replay says that Stop is a moment of a past stop that is played back; nil: it is not.
+	Replay *Replay
 	// StopPage is the page of the shutdown view, Past what StopLives lists, of which Table has the selected row, and Life the
 	// one that StopReport tells of, with its report as Stop.
 	StopPage StopPage
@@ -177,7 +179,16 @@ const (
 	StopLives
 	StopReport
 	StopPlan
+	// StopReplay is a past stop that is played back.
+	StopReplay
 )
+
+// Replay is how far a past stop is played back: the moment At of Took, at Speed seconds of the stop in a second.
+type Replay struct {
+	At, Took time.Duration
+	Speed    float64
+	Paused   bool
+}
 
 // History are the past lives as far as they have been read, and how the reading goes.
 type History struct {

@@ -80,6 +80,24 @@ func opened(at int) Screen {
 	return s
 }
 
+// replayed is a past stop as it is played back, at a moment.
+func replayed(at time.Duration, change func(*ops.Shutdown)) Screen {
+	s := opened(1)
+	report := *s.Stop
+	report.Phases = append([]ops.Phase(nil), report.Phases...)
+	if change != nil {
+		change(&report)
+	}
+	then := report.At(at)
+	s.StopPage, s.Life, s.Stop, s.Events = StopReplay, nil, &then, nil
+	s.Replay = &Replay{At: min(at, report.Took()), Took: report.Took(), Speed: 5}
+	s.Now = report.StartedAt.Add(at)
+	s.Link = Link{State: LinkLive, At: s.Now, ReadOnly: true}
+	s.Snap = ops.Snapshot{Status: ops.Status{State: ops.StateStopping, Life: then.Life}}
+	s.Hints = []Hint{{"space", "pause"}, {"<", "slower"}, {">", "faster"}, {"left", "step back"}, {"right", "step"}, {":", "command"}, {"?", "help"}}
+	return s
+}
+
 // hostileLife has everything in it that must not reach a terminal, and figures that cannot be.
 func hostileLife() ops.Life {
 	const text = "\x1b[2J\x1b]0;x\x07\u202eevil\u2066\x00\x9b31m\r\n"
@@ -145,6 +163,13 @@ func TestThePastLivesLookAsReviewed(t *testing.T) {
 		"plan": func() Screen {
 			s := livesScreen(someLives(), 0)
 			s.StopPage = StopPlan
+			return s
+		},
+		"replay":       func() Screen { return replayed(31*time.Second, nil) },
+		"replay-ended": func() Screen { return replayed(time.Hour, nil) },
+		"replay-paused": func() Screen {
+			s := replayed(3*time.Second, func(r *ops.Shutdown) { r.Phases[1].StartedAt = ops.Time{} })
+			s.Replay.Paused = true
 			return s
 		},
 		"hostile": func() Screen { return livesScreen([]ops.Life{hostileLife(), hostileLife()}, 0) },
@@ -282,6 +307,19 @@ func TestAFilterFindsLivesByWhatTheTableShows(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q finds %q, want %q", filter, got, want)
+		}
+	}
+}
+
+// No size of the screen shows a replay without saying that it is one.
+func TestOP6_EveryFrameOfAReplaySaysThatItIsOne(t *testing.T) {
+	for _, at := range []time.Duration{0, 12 * time.Second, 31 * time.Second, time.Hour} {
+		for _, size := range [][2]int{{8, 1}, {16, 3}, {20, 5}, {40, 6}, {56, 12}, {80, 24}, {140, 40}, {200, 60}} {
+			s := replayed(at, nil)
+			s.W, s.H = size[0], size[1]
+			if frame := strings.Join(Draw(s), "\n"); !strings.Contains(frame, "REPLAY") || strings.Contains(frame, "STOPPING") || strings.Contains(frame, "Press ") {
+				t.Errorf("%dx%d at %s:\n%s", size[0], size[1], at, frame)
+			}
 		}
 	}
 }

@@ -188,6 +188,8 @@ func (d *stopDraw) result(p ops.Phase) string {
 	switch p.State {
 	case ops.StepPending:
 		switch {
+		case p.Detail == ops.WhenUnknown:
+			return p.Detail
 		case p.Detail != "":
 			return "will be " + shown(p.Detail)
 		case d.kind != stopRuns:

@@ -11,11 +11,13 @@ import (
 // in, when the service manager kills it, and what happens without an action. What matters most comes first, for screens that
 // show one line. It is nil where the common header says all.
 func shutdownHeader(s Screen, w int) []string {
-	if s.StopPage != StopNow {
+	if s.StopPage != StopNow && s.StopPage != StopReplay {
 		return nil
 	}
 	d := drawStop(&s)
 	switch {
+	case s.Replay != nil:
+		return d.replayHeader(w)
 	case d.kind == stopEnded && s.Link.State == LinkGone && d.Life == s.Snap.Life:
 		return d.ended(w)
 	case d.kind != stopRuns:

@@ -111,6 +111,9 @@ func (d *stopDraw) panes(w int) []string {
 		lines = append(lines, d.rule(term40(d.item.Kind)+" "+shown(d.item.ID)+" (selected)", w))
 		lines = append(lines, d.facts(d.itemFacts(), 11, w)...)
 	}
+	if d.s.Replay != nil { // the report does not say
+		return lines
+	}
 	lines = append(lines, d.rule("what is still alive", w))
 	lines = append(lines, d.facts(d.alive(), 11, w)...)
 	if out := d.output(w); len(out) > 0 {
