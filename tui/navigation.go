@@ -169,6 +169,9 @@ func (m *model) enter() tea.Cmd {
 			m.say(row.Text)
 			return nil
 		}
+		if row.Turn != "" {
+			return m.openTurn(row.Key, row.Turn)
+		}
 		return m.jump(row.View, row.Key)
 	case views.Events:
 		return m.openEvent()

@@ -16,6 +16,8 @@ type OverviewRow struct {
 	// View lists the thing that the row is about, under Key; 0: no view does, and Text is all there is to know.
 	View View
 	Key  string
+	// Turn is the turn that the row is about, in the session Key; empty: it is about the session itself.
+	Turn string
 	Text string
 }
 
@@ -266,7 +268,7 @@ func latelySection(s *Screen) section {
 	}
 	list, agents := s.Rates.Lately, false
 	for _, t := range list {
-		p.rows = append(p.rows, OverviewRow{Name: "ended/" + t.Turn, View: Sessions, Key: t.Session})
+		p.rows = append(p.rows, OverviewRow{Name: "ended/" + t.Turn, View: Sessions, Key: t.Session, Turn: t.Turn})
 		agents = agents || t.Agent != ""
 	}
 	p.total = len(list)

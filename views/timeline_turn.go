@@ -43,19 +43,11 @@ func timelinePage(s *Screen, _ *ops.Session, p pane) []string {
 	if len(moves) > 0 {
 		h -= 2
 	}
-	lines := TurnLines(s.Opts, t, currencyOf(s), p.w, h, s.Detail.Unfolded)
+	lines := TurnLines(s.Opts, t, s.currency(), p.w, h, s.Detail.Unfolded)
 	if len(moves) > 0 {
 		lines = append(lines, "", s.paint(Muted, " "+s.cut(strings.Join(moves, "   "), p.w-1)))
 	}
 	return lines
-}
-
-// currencyOf is the currency of the budgets.
-func currencyOf(s *Screen) string {
-	if len(s.Snap.Budgets) > 0 {
-		return s.Snap.Budgets[0].Currency
-	}
-	return ""
 }
 
 // TurnLines draws what a turn did as bars on a common axis, in lines of at most w cells. Where they are more than h, equal

@@ -36,6 +36,7 @@ var sources = map[string]source{
 	"PHASE":  phaseNames,
 	"ITEM":   itemNames,
 	"ID":     namedIDs,
+	"TURN":   turnIDs,
 	"RULE":   ruleIDs,
 	"BUDGET": budgetNames,
 	"GROUP":  func(context.Context, *control.Client, *cobra.Command) []cobra.Completion { return ops.UsageGroups },
@@ -148,6 +149,19 @@ func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) (keys
 		keys = append(keys, offer(s.Key, text.Words(s.State), lines.Doing(s), s.User))
 	}
 	return keys
+}
+
+// turnIDs lists the turns of the session that the command line names, newest first.
+func turnIDs(ctx context.Context, g *control.Client, c *cobra.Command) (ids []cobra.Completion) {
+	key := c.Flags().Arg(0)
+	if key == "" {
+		return nil
+	}
+	page, _ := g.Turns(ctx, key, ops.Query{})
+	for _, t := range page.Items {
+		ids = append(ids, offer(t.ID, t.State, text.Millis(t.ElapsedMS), text.Moment(t.StartedAt.Time)))
+	}
+	return ids
 }
 
 func processIDs(ctx context.Context, g *control.Client, _ *cobra.Command) (pids []cobra.Completion) {

@@ -104,7 +104,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 			root.AddCommand(v)
 		}
 	}
-	add(groupLook, attachVerb(p), statusVerb(p), transcriptVerb(p), searchVerb(p), exportVerb(p), watchVerb(p), logsVerb(p), planVerb(p), historyVerb(p), replayVerb(p))
+	add(groupLook, attachVerb(p), statusVerb(p), transcriptVerb(p), timelineVerb(p), searchVerb(p), exportVerb(p), watchVerb(p), logsVerb(p), planVerb(p), historyVerb(p), replayVerb(p))
 	add(groupLook, listVerbs(p)...)
 	add(groupSteer, actionVerbs(p)...)
 	add(groupSetUp, setupVerb(p), configVerbs(p), approvalsVerbs(p), doctorVerb(p), unitVerb(p), versionVerb(p))

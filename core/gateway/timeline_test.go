@@ -141,3 +141,22 @@ func TestOP3_ACrashLeavesWhatTheMessagesTell(t *testing.T) {
 		t.Errorf("it has %+v", got)
 	}
 }
+
+// OP3: where operators see no texts, the timeline has the names of tools alone, live and after the end.
+func TestOP3_ATimelineHasNoCommandsWhereTextsAreHidden(t *testing.T) {
+	for _, texts := range []ops.Texts{ops.TextsLengths, ops.TextsNone} {
+		t.Run(string(texts), func(t *testing.T) {
+			l := start(t, asking, func(s *setup) { s.cfg.Console.Texts = string(texts) })
+			first := l.send("chat:dm:1", "sh: mkfifo secret; rm secret")
+			item := l.asked("chat:dm:1")
+			if live := l.last("chat:dm:1"); partsOf(live) != "model scripted-by-test [] \napproval terminal [] \n" {
+				t.Errorf("%s, live:\n%s", texts, partsOf(live))
+			}
+			l.do(ops.Command{Verb: ops.VerbApprove, Target: item.ID})
+			l.await(first)
+			if done := l.last("chat:dm:1"); strings.Contains(partsOf(done), "secret") || len(done.Items) != 4 {
+				t.Errorf("%s:\n%s", texts, partsOf(done))
+			}
+		})
+	}
+}

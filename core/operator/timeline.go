@@ -85,7 +85,7 @@ func (op *Operator) Timeline(ctx context.Context, id string) (ops.Timeline, erro
 	t.Earlier, t.Later = earlier, later
 	if r, err := timeline.Decode(record); err == nil && record != "" {
 		t.Source, t.Agent, t.LeftOut = ops.FromCalls, r.Agent, r.Left
-		t.Items, t.Sums = r.Rows(row.StartedAt, t.ElapsedMS, true)
+		t.Items, t.Sums = r.Rows(row.StartedAt, t.ElapsedMS, op.o.Texts.All())
 		return t, nil
 	}
 	t.Note = noteOld
@@ -104,7 +104,7 @@ func (op *Operator) runningTimeline(ctx context.Context, turn *session.Turn) ops
 	t := ops.Timeline{Turn: runningTurn(turn, time.Now()), Source: ops.FromCalls}
 	r := turn.Line.Record(s.Agent, false)
 	t.Agent, t.LeftOut = r.Agent, r.Left
-	t.Items, t.Sums = r.Rows(turn.Started, t.ElapsedMS, true)
+	t.Items, t.Sums = r.Rows(turn.Started, t.ElapsedMS, op.o.Texts.All())
 	if op.store() != nil {
 		if _, earlier, _, err := op.store().Timeline(ctx, turn.Session.ID, turn.ID); err == nil {
 			t.Earlier = earlier

@@ -59,13 +59,13 @@ func (p Place) show(ctx context.Context, t *tui.Terminal, c ops.Console, look Lo
 		}
 		return t.Run(ctx, run)
 	}
-	o.Version, o.ASCII = p.Version, look.ASCII || !unicodeLocale(p.Getenv)
+	o.Version, o.ASCII = p.Version, look.ASCII || !UnicodeLocale(p.Getenv)
 	o.NoColor, o.Slow = p.Getenv("NO_COLOR") != "", p.Getenv("SSH_CONNECTION") != ""
 	return t.Show(ctx, c, o)
 }
 
-// unicodeLocale reports whether the locale may be one of UTF-8: a container has none and a terminal that has it.
-func unicodeLocale(getenv func(string) string) bool {
+// UnicodeLocale reports whether the locale may be one of UTF-8: a container has none and a terminal that has it.
+func UnicodeLocale(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }

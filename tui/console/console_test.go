@@ -13,7 +13,7 @@ func TestALocaleThatIsNotUnicodeGetsASCII(t *testing.T) {
 		{map[string]string{"LANG": "C"}, false},
 		{map[string]string{"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, false},
 	} {
-		if got := unicodeLocale(func(name string) string { return tc.env[name] }); got != tc.unicode {
+		if got := UnicodeLocale(func(name string) string { return tc.env[name] }); got != tc.unicode {
 			t.Errorf("%v: Unicode is %v", tc.env, got)
 		}
 	}
