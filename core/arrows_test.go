@@ -107,7 +107,7 @@ var arrows = map[string][]string{
 	"fixtures/syncbuf":                 {},
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
-	"views":                            {"core/lessons", "core/ops", "core/term", "core/filter"},
+	"views":                            {"core/adapter/markdown", "core/lessons", "core/ops", "core/term", "core/filter"},
 	"views/lines":                      {"core/lessons", "core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
 	"tui":                              {"core/lessons", "core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg", "core/bound"},
 	"tui/plain":                        {"core/ops", "core/text", "core/filter", "core/follow", "views/lines", "tui"},

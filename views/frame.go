@@ -133,6 +133,8 @@ type Screen struct {
 	Table TableState
 	// Detail is how the person looks at the detail of the selected row.
 	Detail Detail
+	// Talk is what was read for the page "talk".
+	Talk Talk
 	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
 	Events []ops.Event
 	Follow bool

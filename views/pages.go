@@ -99,13 +99,22 @@ func (s *Screen) openPages() (open, second string) {
 // sight.
 func PageLines(s Screen) (all, shows int) {
 	s.W, s.H = max(s.W, 1), max(s.H, 1)
-	p := s.parts()
-	sp := s.split(s.W)
-	h := s.H - len(p.head) - len(p.foot) - 1
-	if k := kinds[s.View]; k != nil && sp.dw > 0 && h > 0 {
-		return k.pageLines(&s, pane{sp.dw - 1, h}), h
+	p, open := s.openPane()
+	if k := kinds[s.View]; k != nil && open != "" {
+		return k.pageLines(&s, p), p.h
 	}
 	return 0, 0
+}
+
+// openPane is the room of the open page, and its name; empty: no page is in sight.
+func (s *Screen) openPane() (pane, string) {
+	p, sp := s.parts(), s.split(s.W)
+	open, _ := s.openPages()
+	h := s.H - len(p.head) - len(p.foot) - 1
+	if sp.dw == 0 || h <= 0 {
+		return pane{}, ""
+	}
+	return pane{sp.dw - 1, h}, open
 }
 
 // ScrollBy is d after its open page was scrolled down by lines, up if by is negative: within the page, and at its end with End.

@@ -71,6 +71,7 @@ var sessionList = &list[ops.Session]{
 		},
 	},
 	pages: []page[ops.Session]{
+		talkPage,
 		{name: "details", lines: sessionDetails},
 		{name: "timeline", lines: timelinePage, folds: true, second: "details"},
 		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
