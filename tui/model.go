@@ -71,6 +71,9 @@ type model struct {
 	replay      *replay // the open one, or the last
 	more        sessionPages
 	lastFilter  string
+	sought      sought // empty: nothing is
+	busiest     busiest
+	unsent      *composing // a message that was begun; nil: none was
 
 	// What the person is doing.
 	dialog dialog

@@ -89,6 +89,7 @@ func (m *model) show(r ordered) tea.Cmd {
 			l.placedAt = time.Now()
 		}
 	}
+	m.followBusiest()
 	m.resize()
 	m.stale = true
 	return nil

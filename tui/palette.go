@@ -346,6 +346,7 @@ func letters(name, text string) bool {
 }
 
 func (m *model) invoke(b *binding) tea.Cmd {
+	m.endFollowing(b.action)
 	if !b.isAction() {
 		if b.disabledReason != nil {
 			if why := b.disabledReason(m.keyContext(true)); why != "" {

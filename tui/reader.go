@@ -34,8 +34,11 @@ type readQuestion func(ctx context.Context, c ops.Console) (take func(m *model),
 
 // readerFor makes the reader of a page for a row, which is named by its key; nil for a page that draws from the snapshot alone.
 func readerFor(v views.View, page, row string) reader {
-	if v == views.Sessions && page == timelinePage {
+	switch {
+	case v == views.Sessions && page == timelinePage:
 		return &timelineReader{session: row}
+	case page == views.PageTalk:
+		return newTalkReader(row)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func reads(t *testing.T, every time.Duration, f func(l *pulse, asked *[]string))
 		m := newModel(newGateway(), tasks, Options{})
 		var asked []string
 		m.newReader = func(_ views.View, page, row string) reader {
-			if page == "details" {
+			if page == views.PageTalk { // the first one
 				return &diary{row: row, asked: &asked, every: every}
 			}
 			return nil

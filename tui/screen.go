@@ -57,6 +57,9 @@ func (m *model) screen() views.Screen {
 	if s.Message == "" {
 		s.Message = m.progress()
 	}
+	if s.Message == "" && m.busiest.on && m.view == views.Sessions {
+		s.Message = "following the busiest session: f, or a key that moves, ends it"
+	}
 	if m.dialog != nil {
 		m.dialog.draw(&s)
 	}

@@ -50,7 +50,7 @@ func (m *model) onSearched(s searched) {
 	case len(s.found.Items) == 0:
 		m.message, m.bad = "no message has "+s.text+unindexed(s.found), false
 	case m.dialog == nil:
-		note := "j k select   enter goes to the session   esc closes"
+		note := "j k select   enter opens the conversation there   esc closes"
 		if s.found.Next != "" {
 			note += fmt.Sprintf("   the newest %d", len(s.found.Items))
 		}
@@ -85,8 +85,10 @@ func (p *foundPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	case "G", "end":
 		p.Selected = last
 	case "enter":
-		m.dialog = nil
-		return m.jump(views.Sessions, p.Hits[p.Selected].Session)
+		h := p.Hits[p.Selected]
+		m.dialog, m.sought = nil, sought{h.Session, h.Conversation, h.ID}
+		cmd := m.jump(views.Sessions, h.Session)
+		return tea.Batch(cmd, m.showPage(views.PageTalk))
 	case "esc", "q":
 		m.dialog = nil
 	}

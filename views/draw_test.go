@@ -33,7 +33,7 @@ func screen(v View, snap ops.Snapshot) Screen {
 		View: v, Hints: someHints,
 		Link: Link{State: LinkLive, At: noon.Add(-400 * time.Millisecond)},
 	}
-	s.Now = noon
+	s.Now, s.Detail.Page = noon, "details" // what is read in addition has tests of its own
 	s.Table.Total = Rows(&snap, v)
 	s.Snap = Order(snap, v, s.Table)
 	if keys := Keys(&s.Snap, v); len(keys) > 1 {

@@ -52,9 +52,12 @@ const (
 	maxGutterLines = 8 // of long arguments
 )
 
+// PageTalk is the name of the page with the conversation of a session.
+const PageTalk = "talk"
+
 // talkPage is the conversation of a session: who, when and what, with the calls of tools folded to a line each.
 var talkPage = page[ops.Session]{
-	name: "talk", second: "details", ends: true, folds: true,
+	name: PageTalk, second: "details", ends: true, folds: true,
 	lines: func(s *Screen, r *ops.Session, p pane) []string {
 		lines, _ := s.talk(r, p)
 		return lines

@@ -32,7 +32,7 @@ func chat() []ops.Message {
 
 func talking(messages ...ops.Message) Screen {
 	s := screen(Sessions, fiveRows())
-	s.Table.Selected, s.Detail.Open, s.Detail.End = "telegram:dm:4412", true, true
+	s.Table.Selected, s.Detail = "telegram:dm:4412", Detail{Page: PageTalk, Open: true, End: true}
 	s.Talk = Talk{Messages: messages, Read: true, Drawn: &Drawn{}}
 	return s
 }
