@@ -72,9 +72,9 @@ var sessionList = &list[ops.Session]{
 	},
 	pages: []page[ops.Session]{
 		talkPage,
-		{name: "details", lines: sessionDetails},
-		{name: "timeline", lines: timelinePage, folds: true, second: "details"},
+		{name: "timeline", lines: timelinePage, folds: true, second: PageTalk},
 		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
+		{name: "details", lines: sessionDetails},
 	},
 	empty: func(s *Screen) string {
 		return "No sessions yet. " + firstMessage(s)

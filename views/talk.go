@@ -57,7 +57,7 @@ const PageTalk = "talk"
 
 // talkPage is the conversation of a session: who, when and what, with the calls of tools folded to a line each.
 var talkPage = page[ops.Session]{
-	name: PageTalk, second: "details", ends: true, folds: true,
+	name: PageTalk, second: "timeline", ends: true, folds: true,
 	lines: func(s *Screen, r *ops.Session, p pane) []string {
 		lines, _ := s.talk(r, p)
 		return lines
