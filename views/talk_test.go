@@ -138,7 +138,7 @@ func TestOP2_TheLineOfAFoundMessageIsKnown(t *testing.T) {
 	}
 }
 
-// OP2: whatever a model writes, its lines fit and carry nothing that a terminal acts on.
+// OP2: any text of a model has lines that fit and carry nothing that a terminal acts on.
 func FuzzMarkdownOfAConversation(f *testing.F) {
 	for _, m := range chat() {
 		f.Add(m.Text, 40)
