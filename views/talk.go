@@ -257,7 +257,8 @@ func (d *talkDraw) headed(m *ops.Message, lines []string) []string {
 func (d *talkDraw) author(m *ops.Message) string {
 	switch m.Role {
 	case "user":
-		return d.clean(cmp.Or(m.Who, "user"), maxWord)
+		who, _, _ := strings.Cut(cmp.Or(m.Who, "user"), ", pid ") // of an operator on the socket
+		return d.clean(who, maxWord)
 	case "tool":
 		return "tool"
 	case "assistant":
@@ -313,7 +314,7 @@ func (d *talkDraw) leftOut(bytes int) []string {
 	return []string{d.paint(Muted, d.glyph(glyphMore)+" "+size(int64(bytes))+" more; export has all of it")}
 }
 
-// plain is text that is no Markdown, such as what a person wrote: its lines stay.
+// plain is text that is not Markdown, such as what a person wrote: its lines stay.
 func (o *Opts) plain(text string, w int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {

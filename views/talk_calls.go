@@ -27,7 +27,7 @@ func (d *talkDraw) call(m *ops.Message, c *ops.MessageCall, result *ops.Message,
 	}
 	ended, role := d.outcome(m, result, latest)
 	if took > 0 {
-		ended = strings.TrimRight(fmt.Sprintf("%6s  %-7s", tenths(took), ended), " ")
+		ended = strings.TrimRight(fmt.Sprintf("%6s  %-7s", brief(took), ended), " ")
 	}
 	name := d.clean(c.Name, maxWord)
 	left := d.glyph(g) + " " + name
@@ -77,6 +77,14 @@ func (d *talkDraw) outcome(m *ops.Message, result *ops.Message, latest bool) (st
 	return "", Muted
 }
 
+// brief is a duration in a few cells: 40ms, 1.2s, 2:10.
+func brief(d time.Duration) string {
+	if d = max(d, 0); d < 100*time.Millisecond {
+		return strconv.Itoa(int(max(d/time.Millisecond, 1))) + "ms"
+	}
+	return tenths(d)
+}
+
 // gutter is text with a bar at its left, at most so many lines of it.
 func (d *talkDraw) gutter(text string, most int, role Role) []string {
 	part, left := bounded(text)
@@ -96,7 +104,7 @@ func shortArguments(arguments string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(longArguments(arguments), "\n", " ")), " ")
 }
 
-// longArguments are the arguments of a call as people read them. A text that is no JSON object stays as it is.
+// longArguments are the arguments of a call as people read them. A text that is not a JSON object stays as it is.
 func longArguments(arguments string) string {
 	var given map[string]any
 	if json.Unmarshal([]byte(arguments), &given) != nil {
