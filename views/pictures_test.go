@@ -14,8 +14,8 @@ import (
 func pictures() map[string]Screen {
 	overview := overviewStates()["rows"]
 	overview.Hints = []Hint{{"R", "reset"}, {"I", "interrupt"}, {"D", "drain"}, {"S", "stop"}, {"enter", "open"}, {"i", "answer"}, {"[ ]", "range"}, {"/", "filter"}, {":", "command"}, {"?", "help"}}
-	sessions := screen(Sessions, fiveRows())
-	sessions.Table.Selected, sessions.Table.Marked = "telegram:dm:4412", nil
+	sessions := talking(chat()...)
+	sessions.Table.Marked, sessions.Detail.Open = nil, false
 	inbox := screen(Inbox, fiveRows())
 	inbox.Table.Marked = nil
 	item := fiveRows().Inbox[0]

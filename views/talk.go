@@ -257,7 +257,10 @@ func (d *talkDraw) headed(m *ops.Message, lines []string) []string {
 func (d *talkDraw) author(m *ops.Message) string {
 	switch m.Role {
 	case "user":
-		who, _, _ := strings.Cut(cmp.Or(m.Who, "user"), ", pid ") // of an operator on the socket
+		who, _, _ := strings.Cut(cmp.Or(m.Who, "user"), ", pid ")
+		if strings.HasPrefix(who, "uid ") { // an operator on the socket
+			who, _, _ = strings.Cut(who, " on ")
+		}
 		return d.clean(who, maxWord)
 	case "tool":
 		return "tool"
