@@ -50,8 +50,11 @@ func (m *model) sawRates(r *ops.Rates, at time.Time) {
 	m.settleOverview()
 }
 
-func (m *model) overviewRows() []views.OverviewRow {
-	return views.OverviewRows(views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown, Rates: m.rates})
+// overview is what the rows of the overview are made of.
+func (m *model) overview() views.Screen {
+	s := views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown, Rates: m.rates}
+	s.Table.Selected = m.lists[views.Overview].Selected
+	return s
 }
 
 // settleOverview keeps a selection: if the selected row is gone, the row that is now in its place is selected. Until the person has
@@ -61,7 +64,7 @@ func (m *model) settleOverview() {
 	if m.view != views.Overview || l.Selected == "" {
 		return
 	}
-	rows := m.overviewRows()
+	rows := views.OverviewRows(m.overview())
 	if at := slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == l.Selected }); at >= 0 {
 		m.overviewAt = at
 		return
@@ -73,16 +76,14 @@ func (m *model) settleOverview() {
 }
 
 // overviewRow is the selected row of the overview; its View is 0 where it is about no row of another view.
-func (m *model) overviewRow() (row views.OverviewRow) {
-	if rows := m.overviewRows(); len(rows) > 0 {
-		row = rows[chosen(rows, m.lists[views.Overview].Selected)]
-	}
+func (m *model) overviewRow() views.OverviewRow {
+	row, _ := views.SelectedOverviewRow(m.overview())
 	return row
 }
 
 // moveOverview selects another row of the overview.
 func (m *model) moveOverview(by int) {
-	if rows := m.overviewRows(); len(rows) > 0 {
+	if rows := views.OverviewRows(m.overview()); len(rows) > 0 {
 		l := m.lists[views.Overview]
 		m.overviewAt = min(max(chosen(rows, l.Selected)+by, 0), len(rows)-1)
 		l.Selected = rows[m.overviewAt].Name

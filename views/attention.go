@@ -9,15 +9,21 @@ import (
 )
 
 // alert is one thing that an operator should look at: how urgent it is and since when, and the row that it is about: the view
-// that lists it, its key there, and its name in the overview. A warning has no row: its view is 0.
+// that lists it, and its key there. A warning has no row: its view is 0.
 type alert struct {
-	rank      rank
-	since     time.Time
-	view      View
-	key, name string
-	// words is how it is shown: its badge, what it is about, and what is the matter. They are made only where it is drawn.
-	words func(s *Screen) (b badge, what, text string)
+	rank  rank
+	since time.Time
+	view  View
+	// kind and key are its name in the overview.
+	kind, key string
+	// row is what say tells of: how it is shown, with its badge, what it is about, and what is the matter. A frame makes thousands
+	// of alerts and draws some of them, so that say has nothing of its own.
+	row any
+	say func(s *Screen, row any) (b badge, what, text string)
 }
+
+// words is how an alert is shown.
+func (a *alert) words(s *Screen) (b badge, what, text string) { return a.say(s, a.row) }
 
 // rank is how urgent a concern is; the smallest is the most urgent.
 type rank int
@@ -45,7 +51,7 @@ func alerts(s *Screen) (list []alert, total int) {
 	var c collected
 	snap := &s.Snap
 	if snap.Shutdown != nil {
-		c.add(alert{rankStop, snap.Shutdown.StartedAt.Time, Shutdown, "", "stop", func(*Screen) (badge, string, string) {
+		c.add(alert{rankStop, snap.Shutdown.StartedAt.Time, Shutdown, "stop", "", nil, func(*Screen, any) (badge, string, string) {
 			return badgeStopping, "gateway", "a stop is running; 6 shows what it waits for"
 		}})
 	}
@@ -57,11 +63,9 @@ func alerts(s *Screen) (list []alert, total int) {
 	for i := range snap.Processes {
 		switch p := &snap.Processes[i]; p.State {
 		case ops.ProcessKillFailed:
-			c.process(rankStuck, p, "survived its kill: ")
-		case ops.ProcessKilling:
-			c.process(rankTrouble, p, "being killed, not verified yet: ")
-		case ops.ProcessUnknown:
-			c.process(rankTrouble, p, "not verified whether it still runs: ")
+			c.process(rankStuck, p)
+		case ops.ProcessKilling, ops.ProcessUnknown:
+			c.process(rankTrouble, p)
 		}
 	}
 	for i := range snap.Inbox {
@@ -69,7 +73,8 @@ func alerts(s *Screen) (list []alert, total int) {
 	}
 	c.adapters(snap.Adapters, snap.Warnings)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
-		c.add(alert{rankNote, e.At.Time, Shutdown, "", "last end", func(*Screen) (badge, string, string) {
+		c.add(alert{rankNote, e.At.Time, Shutdown, "last end", "", e, func(_ *Screen, row any) (badge, string, string) {
+			e := row.(*ops.LastEnd)
 			text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ") + after(", in phase ", e.Phase)
 			return badgeWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
 		}})
@@ -105,23 +110,29 @@ func (c *collected) session(r *ops.Session, now time.Time) {
 		case since.IsZero():
 			since = r.TurnStartedAt
 		}
-		c.add(alert{rank, since.Time, Sessions, r.Key, "session/" + r.Key, func(s *Screen) (badge, string, string) {
-			text := "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
-			switch {
-			case suspended:
-			case loops(r, s.Now):
-				text = r.AttentionReason + "; I interrupts its turn, R resets it"
-			default:
-				text = r.Activity(s.Now)
-			}
-			return sessionBadge(s.Now, r), r.Key, text
-		}})
+		c.add(alert{rank, since.Time, Sessions, "session", r.Key, r, sayTrouble})
 	}
 	if d, ok := ago(now, r.TurnStartedAt); r.Queued > 0 && ok && d >= queuedLong {
-		c.add(alert{rankWarning, r.TurnStartedAt.Time, Sessions, r.Key, "queue/" + r.Key, func(s *Screen) (badge, string, string) {
-			return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
-		}})
+		c.add(alert{rankWarning, r.TurnStartedAt.Time, Sessions, "queue", r.Key, r, sayQueue})
 	}
+}
+
+func sayTrouble(s *Screen, row any) (badge, string, string) {
+	r := row.(*ops.Session)
+	text := "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
+	switch {
+	case r.State == ops.SessionSuspended:
+	case loops(r, s.Now):
+		text = r.AttentionReason + "; I interrupts its turn, R resets it"
+	default:
+		text = r.Activity(s.Now)
+	}
+	return sessionBadge(s.Now, r), r.Key, text
+}
+
+func sayQueue(s *Screen, row any) (badge, string, string) {
+	r := row.(*ops.Session)
+	return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
 }
 
 // loops reports whether nothing worse than a loop is the matter with a session.
@@ -137,7 +148,8 @@ func (c *collected) request(r *ops.InboxItem) {
 	case r.Kind == ops.InboxSuspended, r.Kind == ops.InboxLooping, r.Kind == ops.InboxAdapter: // their own rows are in the list
 		return
 	}
-	c.add(alert{rankStuck, r.AskedAt.Time, Inbox, r.ID, "inbox/" + r.ID, func(s *Screen) (badge, string, string) {
+	c.add(alert{rankStuck, r.AskedAt.Time, Inbox, "inbox", r.ID, r, func(s *Screen, row any) (badge, string, string) {
+		r := row.(*ops.InboxItem)
 		text := asksFor(r)
 		if left, _ := expiresCell(&s.Opts, r); left != "-" {
 			text += ", expires in " + left
@@ -146,10 +158,17 @@ func (c *collected) request(r *ops.InboxItem) {
 	}})
 }
 
-func (c *collected) process(rank rank, p *ops.Process, text string) {
-	pid := number(p.PID)
-	c.add(alert{rank, time.Time{}, Processes, pid, "process/" + pid, func(*Screen) (badge, string, string) {
-		return processBadges.of(p.State), "pid " + pid, text + p.Command
+func (c *collected) process(rank rank, p *ops.Process) {
+	c.add(alert{rank, time.Time{}, Processes, "process", number(p.PID), p, func(_ *Screen, row any) (badge, string, string) {
+		p := row.(*ops.Process)
+		text := "not verified whether it still runs: "
+		switch p.State {
+		case ops.ProcessKillFailed:
+			text = "survived its kill: "
+		case ops.ProcessKilling:
+			text = "being killed, not verified yet: "
+		}
+		return processBadges.of(p.State), "pid " + number(p.PID), text + p.Command
 	}})
 }
 
@@ -163,7 +182,8 @@ func (c *collected) adapters(rows []ops.Adapter, warnings []ops.Warning) {
 			continue
 		}
 		shown[a.State] = true
-		c.add(alert{rank, a.Since.Time, Adapters, a.Name, "trouble/" + a.Name, func(s *Screen) (badge, string, string) {
+		c.add(alert{rank, a.Since.Time, Adapters, "trouble", a.Name, a, func(s *Screen, row any) (badge, string, string) {
+			a := row.(*ops.Adapter)
 			b := adapterBadges.of(a.State)
 			if a.State == ops.AdapterConnected {
 				b = badgeConflict
@@ -171,13 +191,15 @@ func (c *collected) adapters(rows []ops.Adapter, warnings []ops.Warning) {
 			return b, a.Name, adapterReason(s.Now, a)
 		}})
 	}
-	for _, w := range warnings {
+	for i := range warnings {
+		w := &warnings[i]
 		state, adapter := strings.CutPrefix(w.Code, "adapter.")
 		if state == "conflict" { // of one that is connected
 			state = string(ops.AdapterConnected)
 		}
 		if !adapter || !shown[ops.AdapterState(state)] {
-			c.add(alert{rankWarning, w.Since.Time, 0, "", "warning/" + w.Code + "/" + w.Message, func(*Screen) (badge, string, string) {
+			c.add(alert{rankWarning, w.Since.Time, 0, "warning", w.Code + "/" + w.Message, w, func(_ *Screen, row any) (badge, string, string) {
+				w := row.(*ops.Warning)
 				return badgeWarn, w.Code, w.Message
 			}})
 		}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"testing"
+	"time"
 
 	"github.com/muesli/termenv"
 )
@@ -65,5 +66,37 @@ func TestAFrameOfTenThousandRowsTakesAtMost600Allocations(t *testing.T) {
 		if n := testing.AllocsPerRun(5, func() { Draw(s) }); n > 600 {
 			t.Errorf("%s takes %.0f", v, n)
 		}
+	}
+}
+
+// everyScreen is each view, and each page of its details, with many rows.
+func everyScreen() map[string]Screen {
+	out := map[string]Screen{}
+	for name, s := range pictures() {
+		out[name] = s
+	}
+	many := manyRows(1000, 300)
+	for _, v := range Views {
+		s := screen(v, many)
+		s.Rates, s.Range = someRates(), 30*time.Minute
+		out[v.String()] = s
+		for _, page := range Pages(v) {
+			s.Detail.Page = page.Name
+			out[v.String()+"-"+page.Name] = s
+		}
+	}
+	return out
+}
+
+// BenchmarkFrame200x60 is a frame of each screen at 200x60, at most 1.5 ms.
+func BenchmarkFrame200x60(b *testing.B) {
+	for name, s := range everyScreen() {
+		b.Run("screen="+name, func(b *testing.B) {
+			s.W, s.H, s.Theme = 200, 60, NewTheme("dark", termenv.TrueColor)
+			b.ReportAllocs()
+			for b.Loop() {
+				Draw(s)
+			}
+		})
 	}
 }

@@ -47,7 +47,7 @@ func share(room int, wants []want) []int {
 }
 
 // leftHalf is what needs a person, what runs, what has run, and in a demo what its people say.
-func (s *Screen) leftHalf(p sections, w, h int) []string {
+func (s *Screen) leftHalf(p *sections, w, h int) []string {
 	talk := 0
 	if s.Snap.Demo != nil && len(s.Snap.Demo.Talk) > 0 {
 		talk = 1 + len(s.Snap.Demo.Talk)
@@ -59,11 +59,11 @@ func (s *Screen) leftHalf(p sections, w, h int) []string {
 }
 
 // rightHalf is how busy the gateway was, and the adapters.
-func (s *Screen) rightHalf(p sections, w, h int) []string {
+func (s *Screen) rightHalf(p *sections, w, h int) []string {
 	least, most := s.activityWant()
 	about := s.aboutLines(w)
 	middle := min(most, 2+len(s.activity())*(tallest-1))
-	got := share(h, []want{{least, middle}, {s.packedHeight(w), 1 + len(p.adapters.rows)}, {0, len(about)}, {0, most - middle}})
+	got := share(h, []want{{least, middle}, {s.packedHeight(w), 1 + p.adapters.n}, {0, len(about)}, {0, most - middle}})
 	lines := s.activityLines(w, got[0]+got[3])
 	lines = append(lines, s.adapterLines(p.adapters, w, got[1])...)
 	if got[2] > 1 {
@@ -73,7 +73,7 @@ func (s *Screen) rightHalf(p sections, w, h int) []string {
 }
 
 // oneColumn is the overview of a screen that is not wide.
-func (s *Screen) oneColumn(p sections, w, h int) []string {
+func (s *Screen) oneColumn(p *sections, w, h int) []string {
 	talk := 0
 	if s.Snap.Demo != nil && len(s.Snap.Demo.Talk) > 0 && h > 8 {
 		talk = min(1+len(s.Snap.Demo.Talk), 5)

@@ -13,7 +13,7 @@ import (
 type OverviewRow struct {
 	// Name is what TableState.Selected holds for it.
 	Name string
-	// View lists the thing that the row is about, under Key; 0: no view does, and Text is all there is to know.
+	// View lists the thing that the row is about, under Key; 0: no view does, and Text is all there is to know of a selected row.
 	View View
 	Key  string
 	// Turn is the turn that the row is about, in the session Key; empty: it is about the session itself.
@@ -23,52 +23,82 @@ type OverviewRow struct {
 
 // OverviewRows are the rows of the overview in their order: what needs a person, what runs, what has run lately, the adapters. s needs
 // its snapshot, its rates and its moment.
-func OverviewRows(s Screen) []OverviewRow {
-	p := overviewSections(&s)
-	for i, a := range p.alerts {
-		if a.view == 0 {
-			_, what, text := a.words(&s)
-			p.needs.rows[i].Text = shown(what) + ": " + shown(text)
+func OverviewRows(s Screen) (out []OverviewRow) {
+	for _, p := range overviewSections(&s).all() {
+		for i := range p.n {
+			out = append(out, p.row(i))
 		}
 	}
-	return slices.Concat(p.needs.rows, p.running.rows, p.lately.rows, p.adapters.rows)
+	return out
 }
 
-// section is a part of the overview with rows that can be selected. selected is the index of the selected one, -1 if it is not here;
-// total counts the rows that are not in rows as well.
+// SelectedOverviewRow is the selected one of OverviewRows, the first one if none is; ok is false where there is none.
+func SelectedOverviewRow(s Screen) (row OverviewRow, ok bool) {
+	for _, p := range overviewSections(&s).all() {
+		if p.selected >= 0 {
+			row = p.row(p.selected)
+			if row.View == 0 {
+				_, what, text := p.alerts[p.selected].words(&s)
+				row.Text = shown(what) + ": " + shown(text)
+			}
+			return row, true
+		}
+	}
+	return row, false
+}
+
+// section is a part of the overview with rows that can be selected. It makes what is drawn alone.
 type section struct {
-	title    string
-	role     Role
-	rows     []OverviewRow
-	total    int
-	selected int
+	title string
+	role  Role
+	// n is how many rows can be selected, total how many there are in all. selected is the index of the selected one, -1 if that is not
+	// here.
+	n, total, selected int
+	// about is what a row is about, without its name, which is made of a kind and an id.
+	about func(i int) (kind, id string, row OverviewRow)
+	// alerts are the rows of what needs a person.
+	alerts []alert
 	// none is drawn where there are no rows.
 	none string
 	// draw draws a row in w cells. If it may take a second line, rest is what there was no room for.
 	draw func(o *Opts, i, w int, second bool) (line, rest string)
 }
 
-// sections are the parts of the overview that have rows.
-type sections struct {
-	needs, running, lately, adapters section
-	alerts                           []alert
+func (p *section) row(i int) OverviewRow {
+	kind, id, row := p.about(i)
+	row.Name = kind + "/" + id
+	return row
 }
 
-func overviewSections(s *Screen) sections {
-	var p sections
-	p.alerts, p.needs = needsSection(s)
-	p.running, p.lately, p.adapters = runningSection(s), latelySection(s), adapterSection(s)
-	found := false
-	for _, sec := range []*section{&p.needs, &p.running, &p.lately, &p.adapters} {
-		sec.selected = slices.IndexFunc(sec.rows, func(r OverviewRow) bool { return r.Name == s.Table.Selected })
-		found = found || sec.selected >= 0
+// find is the index of the row with a name, -1 if there is none. It makes no names.
+func (p *section) find(name string) int {
+	for i := range p.n {
+		kind, id, _ := p.about(i)
+		if rest, ok := strings.CutPrefix(name, kind); ok && len(rest) == 1+len(id) && rest[0] == '/' && rest[1:] == id {
+			return i
+		}
 	}
-	if !found { // until the person has chosen a row, it is the first one
-		for _, sec := range []*section{&p.needs, &p.running, &p.lately, &p.adapters} {
-			if len(sec.rows) > 0 {
-				sec.selected = 0
-				break
-			}
+	return -1
+}
+
+// sections are the parts of the overview that have rows.
+type sections struct{ needs, running, lately, adapters section }
+
+func (p *sections) all() []*section { return []*section{&p.needs, &p.running, &p.lately, &p.adapters} }
+
+func overviewSections(s *Screen) *sections {
+	p := &sections{needsSection(s), runningSection(s), latelySection(s), adapterSection(s)}
+	found := false
+	for _, sec := range p.all() {
+		sec.selected = -1
+		if !found && s.Table.Selected != "" {
+			sec.selected = sec.find(s.Table.Selected)
+			found = sec.selected >= 0
+		}
+	}
+	for _, sec := range p.all() { // until the person has chosen a row, it is the first one
+		if !found && sec.n > 0 {
+			sec.selected, found = 0, true
 		}
 	}
 	return p
@@ -78,9 +108,11 @@ func overviewSections(s *Screen) sections {
 func (p *section) want(s *Screen, least, w int) want {
 	all := 1 + max(p.total, 1)
 	most := all
-	for i := range p.rows[:min(len(p.rows), s.H)] {
-		if _, rest := p.draw(&s.Opts, i, w-2, true); rest != "" {
-			most++
+	if all < s.H { // else there is no room for second lines
+		for i := range p.n {
+			if _, rest := p.draw(&s.Opts, i, w-2, true); rest != "" {
+				most++
+			}
 		}
 	}
 	return want{min(least, all), most}
@@ -95,12 +127,12 @@ func (p *section) lines(s *Screen, w, h int) []string {
 	if p.total > 0 && p.role != Plain {
 		title = s.countedRule(p.title, p.total, p.role, w)
 	}
-	if len(p.rows) == 0 {
+	if p.n == 0 {
 		return []string{title, s.paint(Muted, "   "+p.none)}[:min(h, 2)]
 	}
-	from, rows := windowOf(len(p.rows), p.total, p.selected, h)
+	from, rows := windowOf(p.n, p.total, p.selected, h)
 	spare := h - 1 - p.total
-	lines := []string{title}
+	lines := append(make([]string, 0, h), title)
 	for i := from; i < from+rows; i++ {
 		line, rest := p.draw(&s.Opts, i, w-2, spare > 0)
 		lines = append(lines, s.selectable(line, i == p.selected, w))
@@ -153,33 +185,38 @@ func (o *Opts) cutRest(text string, w int, second bool) (line, rest string) {
 }
 
 // needsSection is what needs a person.
-func needsSection(s *Screen) ([]alert, section) {
+func needsSection(s *Screen) section {
 	list, total := alerts(s)
-	p := section{title: "NEEDS YOU", role: Slow, total: total, none: s.glyph(glyphDone) + " nothing"}
+	p := section{title: "NEEDS YOU", role: Slow, n: len(list), total: total, alerts: list, none: s.glyph(glyphDone) + " nothing"}
+	if len(list) > 0 && list[0].rank <= rankBroken {
+		p.role = Bad
+	}
 	type words struct {
 		badge      badge
 		what, text string
 	}
-	told := make([]*words, len(list))
-	for i, a := range list {
-		p.rows = append(p.rows, OverviewRow{Name: a.name, View: a.view, Key: a.key})
-		if a.rank <= rankBroken && i == 0 {
-			p.role = Bad
+	told := map[int]words{}
+	tell := func(i int) words {
+		t, ok := told[i]
+		if !ok {
+			b, what, text := list[i].words(s)
+			t = words{b, shown(what), shown(text)}
+			told[i] = t
 		}
+		return t
 	}
 	word := 0
+	p.about = func(i int) (string, string, OverviewRow) {
+		return list[i].kind, list[i].key, OverviewRow{View: list[i].view, Key: list[i].key}
+	}
 	p.draw = func(o *Opts, i, w int, second bool) (string, string) {
-		if told[i] == nil {
-			b, what, text := list[i].words(s)
-			told[i] = &words{b, shown(what), shown(text)}
-		}
-		for ; word == 0; word = max(word, 9) {
+		if word == 0 { // as wide as the first screenful needs
+			word = 9
 			for j := range min(len(list), s.H) {
-				b, _, _ := list[j].words(s)
-				word = max(word, len(b.word))
+				word = max(word, len(tell(j).badge.word))
 			}
 		}
-		t := told[i]
+		t := tell(i)
 		age := ""
 		if d, ok := ago(s.Now, ops.At(list[i].since)); ok {
 			age = coarseOr(d)
@@ -194,7 +231,7 @@ func needsSection(s *Screen) ([]alert, section) {
 		text, rest := o.cutRest(t.text, room, second)
 		return line + text, rest
 	}
-	return list, p
+	return p
 }
 
 func coarseOr(d time.Duration) string {
@@ -215,14 +252,13 @@ func runningSection(s *Screen) section {
 	slices.SortStableFunc(list, func(a, b *ops.Session) int { return oldestFirst(a.TurnStartedAt, b.TurnStartedAt) })
 	total := max(s.Snap.Counts.RunningTurns, len(list))
 	list = list[:min(len(list), perRank)]
-	p := section{title: "RUNNING", role: Busy, total: total, none: s.glyph(glyphIdle) + " no turn runs"}
-	agents := false
-	for _, r := range list {
-		p.rows = append(p.rows, OverviewRow{Name: "running/" + r.Key, View: Sessions, Key: r.Key})
-		agents = agents || r.Agent != ""
-	}
+	p := section{title: "RUNNING", role: Busy, n: len(list), total: total, none: s.glyph(glyphIdle) + " no turn runs"}
+	agents := slices.ContainsFunc(list, func(r *ops.Session) bool { return r.Agent != "" })
 	if len(list) == 0 {
 		p.total = 0
+	}
+	p.about = func(i int) (string, string, OverviewRow) {
+		return "running", list[i].Key, OverviewRow{View: Sessions, Key: list[i].Key}
 	}
 	p.draw = func(o *Opts, i, w int, second bool) (string, string) {
 		r := list[i]
@@ -266,12 +302,12 @@ func latelySection(s *Screen) section {
 	if s.Rates == nil {
 		return p
 	}
-	list, agents := s.Rates.Lately, false
-	for _, t := range list {
-		p.rows = append(p.rows, OverviewRow{Name: "ended/" + t.Turn, View: Sessions, Key: t.Session, Turn: t.Turn})
-		agents = agents || t.Agent != ""
+	list := s.Rates.Lately
+	agents := slices.ContainsFunc(list, func(t ops.TurnEnded) bool { return t.Agent != "" })
+	p.n, p.total = len(list), len(list)
+	p.about = func(i int) (string, string, OverviewRow) {
+		return "ended", list[i].Turn, OverviewRow{View: Sessions, Key: list[i].Session, Turn: list[i].Turn}
 	}
-	p.total = len(list)
 	p.draw = func(o *Opts, i, w int, _ bool) (string, string) {
 		t := &list[i]
 		b := turnBadges.of(t.State)
@@ -299,12 +335,14 @@ func latelySection(s *Screen) section {
 // adapterSection is every adapter, those in trouble first.
 func adapterSection(s *Screen) section {
 	order := adapterRows(s)
-	p := section{none: s.glyph(glyphIdle) + " none is configured", total: len(order)}
+	p := section{none: s.glyph(glyphIdle) + " none is configured", n: len(order), total: len(order)}
 	name := 8
 	for _, i := range order {
-		a := &s.Snap.Adapters[i]
-		name = min(max(name, cellsOf(shown(a.Name))), 20)
-		p.rows = append(p.rows, OverviewRow{Name: "adapter/" + a.Name, View: Adapters, Key: a.Name})
+		name = min(max(name, cellsOf(shown(s.Snap.Adapters[i].Name))), 20)
+	}
+	p.about = func(i int) (string, string, OverviewRow) {
+		name := s.Snap.Adapters[order[i]].Name
+		return "adapter", name, OverviewRow{View: Adapters, Key: name}
 	}
 	p.draw = func(o *Opts, i, w int, _ bool) (string, string) {
 		a := &s.Snap.Adapters[order[i]]
@@ -326,7 +364,7 @@ func (s *Screen) packedHeight(w int) int {
 
 // adapterLines are the adapters in h lines: one each where there is room, else several in a line.
 func (s *Screen) adapterLines(p section, w, h int) []string {
-	c, n := s.Snap.Counts, len(p.rows)
+	c, n := s.Snap.Counts, p.n
 	if h < 2 {
 		return nil
 	}
@@ -336,7 +374,7 @@ func (s *Screen) adapterLines(p section, w, h int) []string {
 	}
 	lines := []string{s.titleRule(p.title, "", w)}
 	if n+1 <= h {
-		for i := range p.rows {
+		for i := range n {
 			line, _ := p.draw(&s.Opts, i, w-2, false)
 			lines = append(lines, s.selectable(line, i == p.selected, w))
 		}

@@ -329,9 +329,8 @@ func toASCII(s string) string {
 	return string(out)
 }
 
-// cellsOf is how many cells s takes on a terminal. Most of a screen is printable ASCII, box drawing characters and colours,
-// which are counted here; anything else is left to ansi.StringWidth, which splits s into clusters at several times the
-// price.
+// cellsOf is how many cells s takes on a terminal. Most of a screen is printable ASCII, the characters of boxes, graphs and glyphs, and
+// colours, which are counted here; anything else is left to ansi.StringWidth, which splits s into clusters at several times the price.
 func cellsOf(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
@@ -351,8 +350,9 @@ func plain(s string) (size, cells int) {
 		return 1, 1
 	case c == '\x1b':
 		return colour(s), 0
-	case c == 0xe2: // the first byte of U+2500 to U+257F
-		if r, size := utf8.DecodeRuneInString(s); r >= 0x2500 && r <= 0x257f {
+	case c == 0xe2 || c == 0xc2: // the first byte of what follows
+		switch r, size := utf8.DecodeRuneInString(s); {
+		case r >= 0x2500 && r <= 0x259f, r == '…', r == '·', r == '●', r == '◐', r == '▲', r == '■', r == '✓', r == '→', r == '↑', r == '↓':
 			return size, 1
 		}
 	}
