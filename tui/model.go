@@ -87,8 +87,14 @@ type model struct {
 	previews int
 	copied   string // what y copies instead of the row: the last diagnosis
 	tried    tried
-	rungAt   time.Time
-	rung     int
+	// What is remembered for the next console: see habits.go. keeping says that it is being written down, kept is what was.
+	lines       []string
+	chosenTheme string
+	mouse       bool
+	kept        Habits
+	keeping     bool
+	rungAt      time.Time
+	rung        int
 
 	// The frame that was drawn, while nothing has changed since.
 	frame string
@@ -109,6 +115,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 		m.lists[v] = &list{}
 	}
 	m.link.Attached, m.link.ReadOnly = o.Attached, o.ReadOnly
+	m.resume(o.Habits)
 	return m
 }
 

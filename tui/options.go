@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -27,6 +28,11 @@ type Options struct {
 	// Version is this program's: an attached console tells of a gateway with another one; empty does not. Name is what the
 	// gateway is called in questions, empty for none.
 	Version, Name string
+
+	// Habits are what the last console on this home left; the zero value is a first one. Keep writes them down when they change; nil:
+	// nothing is remembered.
+	Habits Habits
+	Keep   func(ctx context.Context, h Habits) error
 
 	out *os.File // of which the theme depends; nil has no colours
 }

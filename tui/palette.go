@@ -20,6 +20,7 @@ type palette struct {
 	views.Palette
 	typed *input
 	moved bool // the person chose a match
+	back  int  // how many lines ago what is shown was typed; 0: it was typed now
 }
 
 type command struct {
@@ -27,9 +28,10 @@ type command struct {
 	// binding is what it does; nil for the commands below.
 	binding *binding
 	// takes lists what may follow the name; nil if nothing may. free says that anything may.
-	takes func(m *model) []string
-	free  bool
-	run   func(m *model, arg string) tea.Cmd
+	// more says that something may follow the target.
+	takes      func(m *model) []string
+	free, more bool
+	run        func(m *model, arg string) tea.Cmd
 }
 
 // argument is what follows the command's name, without the name of its flag: "stop --mode fast" is "stop fast".
@@ -44,10 +46,21 @@ func (c command) argument(arg string) string {
 	return arg
 }
 
+// names reports whether arg is something that the command can act on.
+func (c command) names(m *model, arg string) bool {
+	if arg == "" || c.takes == nil || c.free {
+		return true
+	}
+	if c.more {
+		arg, _, _ = strings.Cut(arg, " ")
+	}
+	return slices.Contains(c.takes(m), arg)
+}
+
 // settings are the commands that are no key: they take a value.
 func settings() []command {
 	return []command{
-		{name: "theme", help: "dark, light, high-contrast or mono", takes: func(*model) []string { return views.Themes }, run: (*model).setTheme},
+		{name: "theme", help: "dark, light, high-contrast or mono; auto is that of the config", takes: themes, run: (*model).setTheme},
 		{name: "sort-by", help: "sort the rows by a column", takes: func(m *model) []string { return views.SortColumns(m.view) }, run: (*model).sortBy},
 		{name: "filter-by", help: "show what matches", free: true, run: (*model).setFilter},
 		{name: "search", help: "what was said in all conversations, newest first", free: true, run: (*model).search},
@@ -67,6 +80,7 @@ func (m *model) commands() []command {
 		if spec, ok := b.verb.Spec(); ok {
 			c.takes = targets(spec)
 			c.free = spec.Rest.Free()
+			c.more = spec.Target == ops.TargetInbox || spec.Target == ops.TargetBudget
 		}
 		out = append(out, c)
 	}
@@ -80,11 +94,32 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 			return []string{string(ops.ModeGraceful), string(ops.ModeFast), string(ops.ModeImmediate)}
 		}
 	}
+	switch spec.Target {
+	case ops.TargetInbox:
+		return (*model).waitingRequests
+	case ops.TargetBudget:
+		return func(m *model) (names []string) {
+			for _, b := range m.status.Budgets {
+				names = append(names, b.Name)
+			}
+			return names
+		}
+	}
 	v, has := map[ops.TargetKind]views.View{ops.TargetSession: views.Sessions, ops.TargetProcess: views.Processes, ops.TargetAdapter: views.Adapters}[spec.Target]
 	if !has {
 		return nil
 	}
 	return func(m *model) []string { return views.Keys(m.snapshot(), v) }
+}
+
+// waitingRequests are the ids of the requests of the inbox that wait.
+func (m *model) waitingRequests() (ids []string) {
+	for _, i := range m.snapshot().Inbox {
+		if i.State == ops.InboxWaiting {
+			ids = append(ids, i.ID)
+		}
+	}
+	return ids
 }
 
 func (m *model) openPalette(text string) tea.Cmd {
@@ -133,7 +168,7 @@ func (p *palette) complete(m *model, c command, arg string) {
 		p.Matches = append(p.Matches, views.Match{Name: c.name, Text: c.help, Key: c.key})
 		return
 	}
-	if c.free { // what follows the target is text
+	if c.free || c.more { // what follows the target is no name
 		arg, _, _ = strings.Cut(arg, " ")
 	}
 	arg = c.argument(arg)
@@ -157,9 +192,19 @@ func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
 	switch k.String() {
 	case "esc":
 		m.dialog = nil
-	case "up", "ctrl+p":
+	case "up":
+		if p.recall(m, 1) {
+			return nil
+		}
 		p.Selected, p.moved = max(p.Selected-1, 0), true
-	case "down", "ctrl+n":
+	case "ctrl+p":
+		p.Selected, p.moved = max(p.Selected-1, 0), true
+	case "down":
+		if p.recall(m, -1) {
+			return nil
+		}
+		p.Selected, p.moved = min(p.Selected+1, max(len(p.Matches)-1, 0)), true
+	case "ctrl+n":
 		p.Selected, p.moved = min(p.Selected+1, max(len(p.Matches)-1, 0)), true
 	case "tab":
 		p.take(m)
@@ -173,10 +218,27 @@ func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
 		fallthrough
 	default:
 		if p.typed.key(k) {
+			p.back = 0
 			p.match(m)
 		}
 	}
 	return nil
+}
+
+// recall shows the line that was typed before the one that is shown, or after it. It reports false where the key chooses a match.
+func (p *palette) recall(m *model, older int) bool {
+	to := p.back + older
+	if p.back == 0 && (older < 0 || p.typed.text() != "" || len(m.lines) == 0) {
+		return false
+	}
+	p.back = min(max(to, 0), len(m.lines))
+	line := ""
+	if p.back > 0 {
+		line = m.lines[len(m.lines)-p.back]
+	}
+	p.typed = newInput(line)
+	p.match(m)
+	return true
 }
 
 func (p *palette) take(m *model) {
@@ -211,11 +273,12 @@ func (p *palette) enter(m *model) tea.Cmd {
 	case c == nil && m.opt.ReadOnly && named(name) != nil:
 		p.Note = readOnlyNote
 		return nil
-	case c == nil, arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg):
+	case c == nil, !c.names(m, arg):
 		p.take(m)
 		return nil
 	}
 	m.dialog = nil
+	m.typed(c, strings.TrimSpace(name+" "+arg))
 	if c.key != "" && c.binding != nil && c.binding.isAction() {
 		defer func() {
 			if m.dialog == nil && m.message == "" && len(m.doing) == 0 {
@@ -295,14 +358,21 @@ func takesText(v ops.Verb) bool {
 	return spec.TakesTarget() && spec.Rest == ops.RestText
 }
 
+// themeAuto is the theme of the config, or of the terminal.
+const themeAuto = "auto"
+
+func themes(*model) []string { return append(slices.Clone(views.Themes), themeAuto) }
+
 func (m *model) setTheme(name string) tea.Cmd {
-	if !slices.Contains(views.Themes, name) {
-		m.deny("there are the themes " + strings.Join(views.Themes, ", "))
+	if !slices.Contains(themes(m), name) {
+		m.deny("there are the themes " + strings.Join(themes(m), ", "))
 		return nil
 	}
-	o := m.opt
-	o.Theme = name
-	m.theme = theme(o)
+	m.chosenTheme = name
+	if name == themeAuto {
+		m.chosenTheme, name = "", m.opt.Theme
+	}
+	m.theme = theme(m.themed(name))
 	return nil
 }
 

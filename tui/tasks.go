@@ -43,6 +43,7 @@ const (
 	taskRecall = "read the past lives"
 	taskPages  = "read more sessions"
 	taskRead   = "read a page"
+	taskKeep   = "remember the views"
 )
 
 // cmd makes a command of f. Its context ends with the console, a panic of f comes back as failed, and after the end it

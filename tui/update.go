@@ -36,7 +36,7 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
 		m.stale = true
-		return m.onKeys(msg)
+		return tea.Batch(m.onKeys(msg), m.keep())
 	case tea.WindowSizeMsg:
 		m.w, m.h = max(msg.Width, 1), max(msg.Height, 1)
 		m.resize()
@@ -68,6 +68,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		m.onPageRead(msg)
 	case replayStep:
 		return m.onReplayStep(msg)
+	case remembered:
+		return m.onRemembered(msg)
 	case failed:
 		return m.onFailed(msg)
 	}
@@ -87,6 +89,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 		m.history.Asking = false
 	case taskRead:
 		m.restartReadings()
+	case taskKeep:
+		m.keeping = false
 	case taskTick:
 		return m.tick()
 	case taskFeed:

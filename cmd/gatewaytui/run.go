@@ -81,7 +81,9 @@ func (p *program) attach(ctx context.Context, look console.Look, readOnly bool) 
 		return err
 	}
 	c := remote.Console{Gateway: g}
-	exit, err := p.place().Attach(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: console.NameOf(g.Home)})
+	place := p.place()
+	place.Home = g.Home
+	exit, err := place.Attach(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: console.NameOf(g.Home)})
 	switch {
 	case err != nil:
 		return err
@@ -121,7 +123,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		h.Replace = p.replace
 	}
 	if !o.NoTUI {
-		h.Console = func(c host.ConsoleOptions) (host.Console, string) { return p.embed(o.Console.wanted(), c) }
+		h.Console = func(c host.ConsoleOptions) (host.Console, string) { return p.embed(o.Console.wanted(), c, o.Demo) }
 	}
 	code, err := host.Run(ctx, h)
 	if err == nil && code != exitDone {
@@ -130,9 +132,13 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	return err
 }
 
-// embed makes the console in front of the gateway of this process, or says why there is none.
-func (p *program) embed(look console.Look, c host.ConsoleOptions) (host.Console, string) {
-	e, why := p.place().Embed(look, c.Home, c.Named)
+// embed makes the console in front of the gateway of this process, or says why there is none. That of a demo remembers nothing.
+func (p *program) embed(look console.Look, c host.ConsoleOptions, demo bool) (host.Console, string) {
+	place := p.place()
+	if !demo {
+		place.Home = c.Home
+	}
+	e, why := place.Embed(look, c.Home, c.Named)
 	if e == nil {
 		return nil, why
 	}

@@ -21,8 +21,8 @@ var ErrForeign = errors.New("the folder is not a gateway's home")
 var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, filepath.Join(logsDir, logFile)}
 
 // harmless are the names that a folder may have before its first start, because a file system or an administrator puts
-// them there.
-var harmless = []string{"lost+found", "config.toml"}
+// them there, or a console that remembers its views.
+var harmless = []string{"lost+found", "config.toml", "console.json", "console.json.corrupt"}
 
 // folders are those that a gateway makes in its home.
 var folders = []string{logsDir, dumpsDir, workDir, filesDir, quarantineDir}

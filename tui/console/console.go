@@ -47,6 +47,8 @@ type Place struct {
 	Printer lines.Printer
 	Getenv  func(string) string
 	Version string
+	// Home is the home of the gateway, for which the console remembers its views; empty: it does not.
+	Home string
 }
 
 // show runs the console that is wanted. t is nil where lines go through a pipe.
@@ -61,6 +63,9 @@ func (p Place) show(ctx context.Context, t *tui.Terminal, c ops.Console, look Lo
 	}
 	o.Version, o.ASCII = p.Version, look.ASCII || !UnicodeLocale(p.Getenv)
 	o.NoColor, o.Slow = p.Getenv("NO_COLOR") != "", p.Getenv("SSH_CONNECTION") != ""
+	if f, found := habitsFile(p.Home, p.Getenv); found {
+		o.Habits, o.Keep = f.load(), f.keep
+	}
 	return t.Show(ctx, c, o)
 }
 

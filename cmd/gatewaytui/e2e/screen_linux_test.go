@@ -37,8 +37,8 @@ func newScreen(t testing.TB, w, h int, args ...string) *screen {
 	t.Helper()
 	soak.Peer(t, "tmux", "Debian package tmux")
 	s := &screen{t: t, dir: newHome(t)}
-	script := fmt.Sprintf("unset CI TMUX NO_COLOR ACCESSIBLE; export LANG=C.UTF-8 GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0\n"+
-		"trap : HUP INT TERM\n%q \"$@\"\necho $? >%q/code.new && mv %q/code.new %q/code\nexec sleep 600\n", binary, s.dir, s.dir, s.dir)
+	script := fmt.Sprintf("unset CI TMUX NO_COLOR ACCESSIBLE; export LANG=C.UTF-8 XDG_STATE_HOME=%q/state GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0\n"+
+		"trap : HUP INT TERM\n%q \"$@\"\necho $? >%q/code.new && mv %q/code.new %q/code\nexec sleep 600\n", s.dir, binary, s.dir, s.dir, s.dir)
 	if err := os.WriteFile(filepath.Join(s.dir, "run"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func ptyOf(t testing.TB, cmd *exec.Cmd) *console {
 			c.cmd.Env = append(c.cmd.Env, v)
 		}
 	}
-	c.cmd.Env = append(c.cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8", "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
+	c.cmd.Env = append(c.cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8", "XDG_STATE_HOME="+t.TempDir(), "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
 	var err error
 	if c.user, err = pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)
