@@ -107,6 +107,9 @@ type turnRow struct {
 // measure finds the length of the axis, the slowest call, and the widths of the columns for these lines.
 func (d *turnDraw) measure(rows []turnRow) {
 	d.total = max(d.t.ElapsedMS, 1)
+	if d.cutOff() {
+		d.total = max(d.t.KnownUntil.Sub(d.t.StartedAt.Time).Milliseconds(), 1)
+	}
 	calls, name := 0, 4
 	for _, r := range rows {
 		name = max(name, cellsOf(d.label(r)))
@@ -125,8 +128,8 @@ func (d *turnDraw) measure(rows []turnRow) {
 	w := d.w - 2
 	d.kind, d.took = 7, 6
 	switch {
-	case w >= 120:
-		d.info = 46
+	case w >= 112:
+		d.info = 40
 	case w >= 90:
 		d.info = 28
 	case w >= 76:
@@ -181,7 +184,7 @@ var kindNames = map[ops.TimelineKind]string{
 
 // waitNames are the words for what is waited for.
 var waitNames = map[string]string{
-	ops.TimelineQueue: "in the queue", ops.TimelineFiles: "files of the message", "limits.turns": "a slot for the turn", "limits.model_calls": "a slot for the call",
+	ops.TimelineQueue: "in the queue", ops.TimelineFiles: "its files", "limits.turns": "a turn slot", "limits.model_calls": "a model slot",
 }
 
 // named is what stands in the second column: what a tool was asked to do says more than the name of a terminal.
@@ -226,7 +229,11 @@ func (d *turnDraw) heading() []string {
 	case "failed", "interrupted":
 		role = Bad
 	}
-	first := d.line(d.w-2).add(0, Heading, d.clean(id, 20)).add(2, role, clock(time.Duration(t.ElapsedMS)*time.Millisecond)+" "+term40(t.State))
+	took := clock(time.Duration(t.ElapsedMS) * time.Millisecond)
+	if d.cutOff() {
+		took = "at least " + clock(t.KnownUntil.Sub(t.StartedAt.Time))
+	}
+	first := d.line(d.w-2).add(0, Heading, d.clean(id, 20)).add(2, role, took+" "+term40(t.State))
 	if t.Cost != nil {
 		first.add(2, Plain, money(*t.Cost, d.currency))
 	}
@@ -286,6 +293,11 @@ func (d *turnDraw) sums() string {
 	}
 	add("queued before", queued, "")
 	return l.String()
+}
+
+// cutOff reports whether the end of the turn is not known: the next life wrote it.
+func (d *turnDraw) cutOff() bool {
+	return d.t.Source == ops.FromMessages && d.t.State == "interrupted" && d.t.KnownUntil.After(d.t.StartedAt.Time)
 }
 
 // known says up to when a timeline that is not whole is known.

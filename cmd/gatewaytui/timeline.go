@@ -41,7 +41,7 @@ of an earlier conversation. --turn takes the id of a turn, of which the end is e
 				w = plainColumns
 			}
 			for _, line := range views.TurnLines(views.Opts{Now: time.Now(), ASCII: !console.UnicodeLocale(p.getenv)}, t, currency, w, 0, true) {
-				fmt.Fprintln(p.out, line)
+				fmt.Fprintln(p.out, strings.TrimRight(line, " "))
 			}
 		})
 		return nil
