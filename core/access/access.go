@@ -44,7 +44,7 @@ const (
 	UnknownIgnore Unknown = "ignore"
 )
 
-// Rules are what the config says. They never change within a life.
+// Rules are what the config says. A value never changes: People.Use replaces it.
 type Rules struct {
 	Unknown Unknown
 	// API is the role of all programs (adapters.api.role).

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -51,7 +52,10 @@ type People struct {
 	// one holds a token: one change at a time.
 	one chan struct{}
 
-	mu       sync.RWMutex
+	// rules are those of the config in force.
+	rules atomic.Pointer[Rules]
+
+	mu       sync.RWMutex // guards what follows
 	rows     map[Person]store.Person
 	pairings map[Person]store.Pairing
 	misses   []time.Time // within the last hour, or a little older
@@ -59,8 +63,13 @@ type People struct {
 
 // New returns People who have only what the config says. It does no I/O.
 func New(o Options) *People {
-	return &People{o: o, one: make(chan struct{}, 1), rows: map[Person]store.Person{}, pairings: map[Person]store.Pairing{}}
+	p := &People{o: o, one: make(chan struct{}, 1), rows: map[Person]store.Person{}, pairings: map[Person]store.Pairing{}}
+	p.Use(o.Rules)
+	return p
 }
+
+// Use puts other rules of the config in force. Who has a row keeps it.
+func (p *People) Use(r Rules) { p.rules.Store(&r) }
 
 // Open reads the rows. It is called once, before any message.
 func (p *People) Open(ctx context.Context, s Store) error {
@@ -116,7 +125,7 @@ func (p *People) Role(who Person) ops.Role {
 
 // of is the role of a person with this row, and whether the row gives it.
 func (p *People) of(who Person, row store.Person, known bool) (role ops.Role, byRow bool) {
-	role = p.o.role(who)
+	role = p.rules.Load().role(who)
 	switch {
 	case !known:
 		return role, false
@@ -145,10 +154,10 @@ func (p *People) Owners(platform string) (owners []Person) {
 func (p *People) List() []ops.Person {
 	p.mu.RLock()
 	all := map[Person]ops.Person{}
-	for _, who := range p.o.Owners {
+	for _, who := range p.rules.Load().Owners {
 		all[who] = ops.Person{}
 	}
-	for platform, of := range p.o.Platforms {
+	for platform, of := range p.rules.Load().Platforms {
 		for _, id := range of.Members {
 			all[Person{platform, id}] = ops.Person{}
 		}
@@ -225,7 +234,7 @@ func (p *People) SetRole(ctx context.Context, name string, role ops.Role, by str
 
 // notBelow refuses a role that the config does not let a person have: its entries always count.
 func (p *People) notBelow(who Person, role ops.Role) error {
-	if config := p.o.role(who); !role.AtLeast(config) {
+	if config := p.rules.Load().role(who); !role.AtLeast(config) {
 		return &ops.Error{
 			Code: ops.CodeConflict, Message: fmt.Sprintf("the config makes %s %s, which is more than %s", who, config, role),
 			Hint: "take the person out of access.owners and adapters." + who.Platform + ".allow, or `gatewaytui people remove " + who.String() + "`",
@@ -258,7 +267,7 @@ func (p *People) Forget(ctx context.Context, who Person, before time.Time) (n in
 		ask, asked := p.pairings[who]
 		p.mu.RUnlock()
 		known, asked = known && !row.At.After(before), asked && !ask.Asked.After(before)
-		if known && row.State == ops.PersonBlocked && p.o.role(who) != "" {
+		if known && row.State == ops.PersonBlocked && p.rules.Load().role(who) != "" {
 			if n++; row.Name == "" && !asked {
 				n = 0
 				return nil
@@ -312,7 +321,7 @@ func (p *People) named(name string) (Person, error) {
 	if err != nil {
 		return who, err
 	}
-	return who, p.o.Check(who)
+	return who, p.rules.Load().Check(who)
 }
 
 // Check refuses a person who cannot get a role: of a platform without names, or with an id that the platform does not have.

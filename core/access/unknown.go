@@ -33,7 +33,7 @@ func (p *People) greets(who Person, now time.Time) bool {
 		return false
 	}
 	ask, asked := p.pairings[who]
-	switch p.o.Unknown {
+	switch p.rules.Load().Unknown {
 	case UnknownIgnore:
 		return false
 	case UnknownPair:
@@ -74,7 +74,7 @@ func (p *People) Greet(ctx context.Context, who Person, name string) (text strin
 		}
 		v := store.Pairing{Platform: who.Platform, ID: who.ID, Name: term.Clean(name, maxName), State: store.PairingTold, Asked: now, Expires: now}
 		code := ""
-		if p.o.Unknown == UnknownPair {
+		if p.rules.Load().Unknown == UnknownPair {
 			code = newCode()
 			v.Code, v.State, v.Expires = hashed(who, rand.Text(), code), store.PairingOpen, now.Add(CodeLasts)
 		}

@@ -80,13 +80,13 @@ func done(_ struct{}, err error) error { return err }
 
 // Can reports whether the platform called name has the ability a, connected or not.
 func (s *Supervisor) Can(name string, a Ability) bool {
-	l, ok := s.named[name]
+	l, ok := s.find(name)
 	return ok && slices.Contains(l.row.Abilities, string(a)) // never written after Add
 }
 
 // Bounds are those of the chat at target on the platform called name.
 func (s *Supervisor) Bounds(name, target string) Bounds {
-	if l, ok := s.named[name]; ok {
+	if l, ok := s.find(name); ok {
 		if p, ok := l.platform.(Bounded); ok {
 			return p.Bounds(target)
 		}
@@ -133,7 +133,7 @@ var errCrowded = &UnsentError{errors.New("too many calls are under way in the co
 // request makes one call of the connection in use. It is bounded, abandoned whole if it hangs, and none begins once the
 // connection is taken down. doing is what the call does, for its error.
 func request[T, R any](ctx context.Context, s *Supervisor, doing, name string, w weight, f func(context.Context, T) (R, error)) (value R, err error) {
-	l, ok := s.named[name]
+	l, ok := s.find(name)
 	if !ok {
 		return value, fmt.Errorf("%s %q: %w", doing, name, ErrUnknown)
 	}

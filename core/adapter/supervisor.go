@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,12 +51,17 @@ type Options struct {
 }
 
 // Supervisor keeps one connection of each platform alive. Its methods may be called from any goroutine, but Add and
-// AddBroken only before Run.
+// AddBroken only before Run; Replace changes a platform later.
 type Supervisor struct {
 	o     Options
+	ready chan struct{}
+
+	list  sync.RWMutex // guards the four below; never held over a call into a platform
 	links []*managedAdapter
 	named map[string]*managedAdapter
-	ready chan struct{}
+	// during is the context of Run; nil before it and after its end. runs are the goroutines of adapters that Run waits for.
+	during context.Context
+	runs   sync.WaitGroup
 
 	mu       sync.Mutex // guards the two below; never held during OnState
 	notes    []note
@@ -80,7 +86,10 @@ func NewSupervisor(o Options) *Supervisor {
 }
 
 // Add puts p under supervision. Two platforms of one name are a mistake of the caller and panic.
-func (s *Supervisor) Add(p Platform) {
+func (s *Supervisor) Add(p Platform) { s.add(s.supervised(p)) }
+
+// supervised is an adapter of p that is not in the list.
+func (s *Supervisor) supervised(p Platform) *managedAdapter {
 	l := newManagedAdapter(s, p.Name())
 	l.platform = p
 	if q, ok := p.(interface{ StaleAfter() time.Duration }); ok {
@@ -91,21 +100,25 @@ func (s *Supervisor) Add(p Platform) {
 			l.row.Abilities = append(l.row.Abilities, string(a))
 		}
 	}
-	s.add(l)
+	return l
 }
 
 // AddBroken lists an adapter that the config enables and that cannot be built, err telling why: a *CredentialsError where
 // its credential is not set. It is shown as needs_credentials for the whole life, since an environment does not change.
-func (s *Supervisor) AddBroken(name string, err error) {
+func (s *Supervisor) AddBroken(name string, err error) { s.add(s.broken(name, err)) }
+
+func (s *Supervisor) broken(name string, err error) *managedAdapter {
 	l := newManagedAdapter(s, name)
 	l.row.State = ops.AdapterNeedsCredentials
 	l.row.Attempt = 0
 	l.row.LastError = clean(err)
 	l.firstDone()
-	s.add(l)
+	return l
 }
 
 func (s *Supervisor) add(l *managedAdapter) {
+	s.list.Lock()
+	defer s.list.Unlock()
 	if _, taken := s.named[l.name]; taken {
 		panic("adapter: two platforms are named " + l.name)
 	}
@@ -113,25 +126,91 @@ func (s *Supervisor) add(l *managedAdapter) {
 	s.links = append(s.links, l)
 }
 
-// Run connects every platform and keeps it connected until ctx ends or all were stopped. When ctx ends it takes down, side
-// by side, what Stop has not. It returns nil when everything that it started has ended, but for calls into a platform that
+// Run connects every platform and keeps it connected until ctx ends. Then it takes down, side by side, what Stop has not. It returns nil when everything that it started has ended, but for calls into a platform that
 // ignore their context: those were abandoned and are named in the log.
 func (s *Supervisor) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
+	s.list.Lock()
+	s.during = ctx
 	for _, l := range s.links {
-		if l.platform != nil {
-			wg.Go(func() { l.run(ctx) })
-		}
+		s.start(l)
 	}
-	wg.Go(func() { s.awaitFirst(ctx) })
-	wg.Wait()
+	s.list.Unlock()
+	s.awaitFirst(ctx)
+	<-ctx.Done()
+	s.list.Lock()
+	s.during = nil
+	s.list.Unlock()
+	s.runs.Wait()
 	return nil
+}
+
+// start runs an adapter while Run does. s.list is held.
+func (s *Supervisor) start(l *managedAdapter) {
+	if ctx := s.during; ctx != nil && l.platform != nil {
+		s.runs.Go(func() { l.run(ctx) })
+	}
+}
+
+// find is the adapter with a name.
+func (s *Supervisor) find(name string) (l *managedAdapter, found bool) {
+	s.list.RLock()
+	defer s.list.RUnlock()
+	l, found = s.named[name]
+	return l, found
+}
+
+// all are the adapters as they are listed now.
+func (s *Supervisor) all() []*managedAdapter {
+	s.list.RLock()
+	defer s.list.RUnlock()
+	return slices.Clone(s.links)
+}
+
+// Replace stops the adapter called name, as Stop does, and puts p in its place, or a broken one where p is nil and err says why; with
+// neither the adapter is gone. A name that is new is added. No other adapter is touched. The error is about the stop, within which
+// the old adapter was abandoned; the new one is in its place all the same.
+func (s *Supervisor) Replace(ctx context.Context, name string, p Platform, err error) error {
+	old, _ := s.find(name)
+	var stopped error
+	if old != nil {
+		stopped = s.Stop(ctx, name)
+	}
+	var l *managedAdapter
+	switch {
+	case p != nil:
+		l = s.supervised(p)
+	case err != nil:
+		l = s.broken(name, err)
+	}
+	s.list.Lock()
+	at := slices.Index(s.links, old)
+	switch {
+	case l == nil && at >= 0:
+		s.links = slices.Delete(slices.Clone(s.links), at, at+1)
+		delete(s.named, name)
+	case l == nil:
+	case at >= 0:
+		s.links = slices.Clone(s.links)
+		s.links[at] = l
+	default:
+		s.links = append(slices.Clone(s.links), l)
+	}
+	if l != nil {
+		s.named[name] = l
+		s.start(l)
+	}
+	s.list.Unlock()
+	if l != nil {
+		s.note(note{row: l.snapshot(), level: slog.LevelInfo})
+		s.flush()
+	}
+	return stopped
 }
 
 func (s *Supervisor) awaitFirst(ctx context.Context) {
 	defer close(s.ready)
 	limit := time.After(readyAfter)
-	for _, l := range s.links {
+	for _, l := range s.all() {
 		select {
 		case <-l.first:
 		case <-limit:
@@ -147,8 +226,9 @@ func (s *Supervisor) FirstAttempts() <-chan struct{} { return s.ready }
 
 // Names lists the adapters in the order in which they were added.
 func (s *Supervisor) Names() []string {
-	names := make([]string, len(s.links))
-	for i, l := range s.links {
+	all := s.all()
+	names := make([]string, len(all))
+	for i, l := range all {
 		names[i] = l.name
 	}
 	return names
@@ -156,8 +236,9 @@ func (s *Supervisor) Names() []string {
 
 // Rows are the adapters as they are now, in the order of Names. It does not wait for a platform.
 func (s *Supervisor) Rows() []ops.Adapter {
-	rows := make([]ops.Adapter, len(s.links))
-	for i, l := range s.links {
+	all := s.all()
+	rows := make([]ops.Adapter, len(all))
+	for i, l := range all {
 		rows[i] = l.snapshot()
 	}
 	return rows
@@ -165,12 +246,13 @@ func (s *Supervisor) Rows() []ops.Adapter {
 
 // Counts tells how many adapters there are, and how many are connected.
 func (s *Supervisor) Counts() (connected, total int) {
-	for _, r := range s.Rows() {
+	rows := s.Rows()
+	for _, r := range rows {
 		if r.State == ops.AdapterConnected {
 			connected++
 		}
 	}
-	return connected, len(s.links)
+	return connected, len(rows)
 }
 
 // Warnings are what an operator should fix: credentials that are missing, and credentials that another program uses too.
@@ -223,7 +305,7 @@ func (s *Supervisor) Stop(ctx context.Context, name string) error {
 }
 
 func (s *Supervisor) with(doing, name string, f func(*managedAdapter) error) error {
-	l, ok := s.named[name]
+	l, ok := s.find(name)
 	if !ok {
 		return fmt.Errorf("%s adapter %q: %w", doing, name, ErrUnknown)
 	}

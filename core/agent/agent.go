@@ -57,6 +57,8 @@ type Config struct {
 	// Definition is the name of the definition that the agent was made from, and Chosen the model that its session's people
 	// chose; empty: none. Agents of one conversation with another definition or model are other agents.
 	Definition, Chosen string
+	// Made is the generation of the config that last changed what agents are made from.
+	Made int
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
 	// Passing means that the agent lives for one request. A cache does not count it, because it must not push out another
@@ -162,8 +164,14 @@ func (a *Agent) Session() string { return a.cfg.Session }
 // Conversation is the id of the conversation that the agent works on.
 func (a *Agent) Conversation() string { return a.cfg.Conversation }
 
-// MadeFrom is the name of the definition that the agent was made from, and the model that its session's people chose.
-func (a *Agent) MadeFrom() (definition, chosen string) { return a.cfg.Definition, a.cfg.Chosen }
+// MadeFrom is what tells agents of one conversation apart: fields of their Config.
+type MadeFrom struct {
+	Definition, Chosen string
+	Made               int
+}
+
+// MadeFrom is what the agent was made from.
+func (a *Agent) MadeFrom() MadeFrom { return MadeFrom{a.cfg.Definition, a.cfg.Chosen, a.cfg.Made} }
 
 // Bytes is roughly the memory of the agent's transcript.
 func (a *Agent) Bytes() int64 { return a.bytes.Load() }

@@ -32,9 +32,8 @@ type CacheOptions struct {
 // The caller releases the agents that Put, Done, Sweep and Evict return: they are gone from the cache, and no other
 // caller has them. A reset or an expiry finds the agent with Peek, closes it, and then calls Remove (S12).
 type Cache struct {
-	opts CacheOptions
-
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
+	opts     CacheOptions
 	sessions map[string]*entry
 	uses     int // how often an agent was used
 	passing  int // the agents of single requests, which the bound on the count ignores
@@ -56,6 +55,13 @@ func (e *entry) fixed() bool { return e.held || e.a.Busy() || e.a.Closed() || e.
 
 // NewCache returns an empty cache.
 func NewCache(opts CacheOptions) *Cache { return &Cache{opts: opts, sessions: map[string]*entry{}} }
+
+// Use gives the cache other bounds, which the next Put, Done and Sweep keep.
+func (c *Cache) Use(opts CacheOptions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opts = opts
+}
 
 // Get returns the session's agent for a turn, and holds it until Done. An agent that closes is not returned.
 func (c *Cache) Get(session string) (*Agent, bool) {

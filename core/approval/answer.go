@@ -115,7 +115,7 @@ func (b *Book) answer(ctx context.Context, a answer) (detail string, err error) 
 	if a.allow {
 		row.State, row.Scope = store.ApprovalAllowed, string(a.scope)
 		if a.scope == ops.ScopeSession || a.scope == ops.ScopeAlways {
-			rules = b.derive(row, r.step, a.by, now)
+			rules = r.terms.derive(row, r.step, a.by, now)
 		}
 	}
 	row, err = b.finish(ctx, r, row, a.scope, rules)

@@ -5,7 +5,7 @@
 // row is durable before anything follows from it. What is never allowed is refused, and no answer lifts that. A request waits no longer
 // than approvals.expire and than its turn. Nothing that was asked in one life runs in another.
 //
-// gate.go judges a step, wait.go lets a turn wait, answer.go ends requests, grants.go has what runs without a further question,
+// terms.go has what the config says, gate.go judges a step, wait.go lets a turn wait, answer.go ends requests, grants.go has what runs without a further question,
 // card.go the messages to chats, withdraw.go the stop and the start.
 //
 // Locks: Book.mu is a leaf and is not held over I/O.
@@ -15,10 +15,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/access"
-	"gatewaytui/core/fence"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -106,20 +106,15 @@ type Options struct {
 	People People
 	Table  Sessions
 	NewID  func() string
-	// Expire is how long a request waits, Always how long the answer "always" holds.
-	Expire, Always time.Duration
-	// Fence judges the commands that run in an environment.
-	Fence func(e fence.Environment) *fence.Fence
-	// Mode is that of the agent definition with this name.
-	Mode func(agent string) Mode
 }
 
 // Book is the requests of a gateway, and the gate in front of its tools. Its methods may be called from any goroutine.
 type Book struct {
-	o      Options
-	fences map[fence.Environment]*fence.Fence
-	store  Store
-	turns  Turns
+	o Options
+	// terms are those in force.
+	terms atomic.Pointer[Terms]
+	store Store
+	turns Turns
 
 	mu       sync.Mutex // guards what follows
 	waiting  map[string]*request
@@ -138,19 +133,18 @@ const (
 )
 
 // New returns a Book without requests. It does no I/O.
-func New(o Options) *Book {
-	b := &Book{o: o, fences: map[fence.Environment]*fence.Fence{}, waiting: map[string]*request{}, sessions: map[string]*memory{}, unread: map[string][]string{}}
-	for _, e := range fence.Environments() {
-		b.fences[e] = o.Fence(e)
-	}
+func New(o Options, t *Terms) *Book {
+	b := &Book{o: o, waiting: map[string]*request{}, sessions: map[string]*memory{}, unread: map[string][]string{}}
+	b.terms.Store(t)
 	return b
 }
 
 // request is a request that waits.
 type request struct {
-	row  store.Approval
-	step tool.Step
-	card card
+	row   store.Approval
+	step  tool.Step
+	terms *Terms
+	card  card
 	// outcome gets the row as it ended, once.
 	outcome chan store.Approval
 	// ended means that the request has its end.

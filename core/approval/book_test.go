@@ -68,7 +68,7 @@ func TestTR3_TheVerdictIsCommandEnvironmentAndAgent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, newRows())
 			b.mode = tt.mode
-			if got := b.book.judge("default", tool.Step{Kind: tt.kind, Text: tt.text, Folder: work, Environment: tt.e}).Verdict; got != tt.verdict {
+			if got := b.book.terms.Load().judge("default", tool.Step{Kind: tt.kind, Text: tt.text, Folder: work, Environment: tt.e}).Verdict; got != tt.verdict {
 				t.Errorf("it is %s, want %s", got, tt.verdict)
 			}
 		})
@@ -93,7 +93,7 @@ func TestTR3_InputOfAProcessIsJudgedByWhatReadsIt(t *testing.T) {
 		{"python3", "true\n", fence.Sandbox, fence.Allowed},
 	} {
 		step := tool.Step{Kind: tool.StepCommand, Text: tt.text, Into: tt.into, Folder: work, Environment: tt.e}
-		if got := b.book.judge("default", step).Verdict; got != tt.verdict {
+		if got := b.book.terms.Load().judge("default", step).Verdict; got != tt.verdict {
 			t.Errorf("%q into %s in %s is %s, want %s", tt.text, tt.into, tt.e, got, tt.verdict)
 		}
 	}

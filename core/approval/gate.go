@@ -15,38 +15,44 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// Pass implements tool.Gate. It returns nil at once for a step that asks nothing, and otherwise waits for a person.
+// Pass implements tool.Gate, by the terms in force. It returns nil at once for a step that asks nothing, and otherwise waits for a
+// person.
 func (b *Book) Pass(ctx context.Context, call tool.Call, step tool.Step) error {
+	return b.pass(ctx, b.terms.Load(), call, step)
+}
+
+// pass is Pass by some terms.
+func (b *Book) pass(ctx context.Context, t *Terms, call tool.Call, step tool.Step) error {
 	if step.Environment == "" {
 		step.Environment = fence.Local
 	}
-	j := b.judge(call.Agent, step)
+	j := t.judge(call.Agent, step)
 	if j.Verdict == fence.Allowed {
 		return nil
 	}
-	row := b.row(call, step, j)
+	row := b.row(t, call, step, j)
 	switch {
 	case j.Verdict == fence.Never:
 		b.refused(ctx, row, "it is never allowed")
 		return &tool.WithheldError{Text: "this is never run, and no person can allow it: " + strings.Join(j.Reasons, "; ") + ". It was not run. Do not try it in another way."}
-	case b.granted(row, step):
+	case b.granted(t, row, step):
 		b.o.Meter.Approval(Granted)
 		return nil
 	case call.Unattended:
 		b.refused(ctx, row, "nothing waits for a person in this turn")
 		return &tool.WithheldError{Text: "this needs the approval of a person, and the caller of this turn does not wait for one, so it was refused and not run (" + strings.Join(j.Reasons, "; ") + "). Do what is possible without it, and say what is missing."}
 	}
-	return b.ask(ctx, call, step, row)
+	return b.ask(ctx, t, call, step, row)
 }
 
 // judge is the verdict on a step of an agent: command, environment and agent together.
-func (b *Book) judge(agent string, step tool.Step) fence.Judgement {
-	j, mode := step.Judgement, b.o.Mode(agent)
+func (t *Terms) judge(agent string, step tool.Step) fence.Judgement {
+	j, mode := step.Judgement, t.mode(agent)
 	if mode == ModeOff && step.Kind == tool.StepCommand { // its operator chose that no command is judged
 		return fence.Judgement{Verdict: fence.Allowed}
 	}
 	if step.Kind == tool.StepCommand {
-		j = b.judgeCommand(step)
+		j = t.judgeCommand(step)
 	} else if j.Verdict == "" {
 		j.Verdict = fence.Ask
 	}
@@ -75,10 +81,10 @@ var shell = regexp.MustCompile(`^(?:\S*/)?(?:bash|sh|dash|ksh|zsh)(?: -[A-Za-z-]
 
 // judgeCommand judges a command, or the input of one. The folder of a shell that runs is not known, and the input of another program
 // is not shell.
-func (b *Book) judgeCommand(step tool.Step) fence.Judgement {
-	f := b.fences[step.Environment]
+func (t *Terms) judgeCommand(step tool.Step) fence.Judgement {
+	f := t.fences[step.Environment]
 	if f == nil {
-		f = b.fences[fence.Local]
+		f = t.fences[fence.Local]
 	}
 	if step.Into == "" {
 		return f.Judge(step.Text, step.Folder)
@@ -102,13 +108,13 @@ func (b *Book) judgeCommand(step tool.Step) fence.Judgement {
 func contained(e fence.Environment) bool { return e == fence.Sandbox || e == fence.Container }
 
 // row is the request for a step. It has no id yet.
-func (b *Book) row(call tool.Call, step tool.Step, j fence.Judgement) store.Approval {
+func (b *Book) row(t *Terms, call tool.Call, step tool.Step, j fence.Judgement) store.Approval {
 	now := time.Now()
 	s, _ := b.o.Table.Get(call.Session)
 	return store.Approval{
 		Session: call.Session, SessionID: s.ID, Turn: call.Turn, Agent: call.Agent, Who: call.Person,
 		Kind: string(step.Kind), Command: step.Text, InputOf: step.Into, Folder: step.Folder, Environment: string(step.Environment), Reasons: j.Reasons,
-		Asked: now, Expires: now.Add(b.o.Expire), State: store.ApprovalWaiting,
+		Asked: now, Expires: now.Add(t.expire), State: store.ApprovalWaiting,
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 const maxRules = 5
 
 // granted reports whether an earlier answer allows a step now: of its turn, of its session, or for always.
-func (b *Book) granted(row store.Approval, step tool.Step) bool {
+func (b *Book) granted(t *Terms, row store.Approval, step tool.Step) bool {
 	if step.Kind == tool.StepStop {
 		return false
 	}
@@ -38,11 +38,11 @@ func (b *Book) granted(row store.Approval, step tool.Step) bool {
 		}
 	}
 	b.mu.Unlock()
-	return b.lift(rules, row, step)
+	return t.lift(rules, row, step)
 }
 
 // lift reports whether rules allow a step.
-func (b *Book) lift(rules []store.ApprovalRule, row store.Approval, step tool.Step) bool {
+func (t *Terms) lift(rules []store.ApprovalRule, row store.Approval, step tool.Step) bool {
 	if step.Into != "" {
 		return false
 	}
@@ -58,12 +58,12 @@ func (b *Book) lift(rules []store.ApprovalRule, row store.Approval, step tool.St
 			programs = append(programs, rule.Rule)
 		}
 	}
-	return len(programs) > 0 && b.o.Mode(row.Agent) != ModeStrict && b.allows(programs, step)
+	return len(programs) > 0 && t.mode(row.Agent) != ModeStrict && t.allows(programs, step)
 }
 
 // allows reports whether a command is allowed where these programs are.
-func (b *Book) allows(programs []string, step tool.Step) bool {
-	f := b.fences[step.Environment]
+func (t *Terms) allows(programs []string, step tool.Step) bool {
+	f := t.fences[step.Environment]
 	if f == nil || step.Kind != tool.StepCommand {
 		return false
 	}
@@ -84,15 +84,15 @@ var subcommand = regexp.MustCompile(`^[a-z][a-z0-9:_-]*$`)
 
 // derive is what "session" and "always" allow: the programs of the command with their subcommands where the fence can hold it to
 // that, else the whole command again. For a strict agent it is always the whole command.
-func (b *Book) derive(row store.Approval, step tool.Step, by string, now time.Time) []store.ApprovalRule {
+func (t *Terms) derive(row store.Approval, step tool.Step, by string, now time.Time) []store.ApprovalRule {
 	rule := func(text string, whole bool) store.ApprovalRule {
 		return store.ApprovalRule{
 			ID: newID(), Agent: row.Agent, Environment: row.Environment, Folder: row.Folder, Kind: row.Kind, Rule: text, Whole: whole,
-			Session: row.Session, Approval: row.ID, By: by, At: now, Expires: now.Add(b.o.Always),
+			Session: row.Session, Approval: row.ID, By: by, At: now, Expires: now.Add(t.always),
 		}
 	}
-	programs := b.programs(row.Agent, step)
-	if len(programs) == 0 || len(programs) > maxRules || !b.allows(programs, step) {
+	programs := t.programs(row.Agent, step)
+	if len(programs) == 0 || len(programs) > maxRules || !t.allows(programs, step) {
 		return []store.ApprovalRule{rule(step.Text, true)}
 	}
 	var rules []store.ApprovalRule
@@ -103,11 +103,11 @@ func (b *Book) derive(row store.Approval, step tool.Step, by string, now time.Ti
 }
 
 // programs are the programs that a command asks for, each with its subcommand.
-func (b *Book) programs(agent string, step tool.Step) (programs []string) {
-	if step.Kind != tool.StepCommand || b.o.Mode(agent) == ModeStrict {
+func (t *Terms) programs(agent string, step tool.Step) (programs []string) {
+	if step.Kind != tool.StepCommand || t.mode(agent) == ModeStrict {
 		return nil
 	}
-	for _, c := range b.judgeCommand(step).Commands {
+	for _, c := range t.judgeCommand(step).Commands {
 		words := strings.Fields(c.Command)
 		if c.Verdict != fence.Ask || len(words) == 0 {
 			continue

@@ -204,7 +204,7 @@ type bench struct {
 
 func newBench(t testing.TB, rows Store) *bench {
 	b := &bench{t: t, rows: rows, mode: ModeFence, people: owners{"telegram:4711"}, outcomes: map[string]int{}}
-	b.table = session.NewTable(session.Options{QueueLimit: 8, NewID: b.id})
+	b.table = session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 8}, NewID: b.id})
 	b.begin()
 	return b
 }
@@ -214,11 +214,9 @@ func (b *bench) begin() {
 	b.t.Helper()
 	b.book = New(Options{
 		Log: slog.New(slog.DiscardHandler), Events: b, Meter: b, Tasks: b, Chats: b, People: &b.people, Table: b.table, NewID: b.id,
-		Expire: 30 * time.Minute, Always: 30 * 24 * time.Hour, Mode: func(string) Mode { return b.mode },
-		Fence: func(e fence.Environment) *fence.Fence {
-			return &fence.Fence{Environment: e, Work: work, Home: "/home/u", Own: []string{"/home/u/.gatewaytui"}}
-		},
-	})
+	}, NewTerms(30*time.Minute, 30*24*time.Hour, func(e fence.Environment) *fence.Fence {
+		return &fence.Fence{Environment: e, Work: work, Home: "/home/u", Own: []string{"/home/u/.gatewaytui"}}
+	}, func(string) Mode { return b.mode }))
 	if err := b.book.Open(context.Background(), b.rows, turns{b.table}); err != nil {
 		b.t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // ask makes a request and waits for its end. Its turn holds no slot meanwhile.
-func (b *Book) ask(ctx context.Context, call tool.Call, step tool.Step, row store.Approval) error {
+func (b *Book) ask(ctx context.Context, t *Terms, call tool.Call, step tool.Step, row store.Approval) error {
 	b.mu.Lock()
 	stopping := b.stopping
 	b.mu.Unlock()
@@ -38,7 +38,7 @@ func (b *Book) ask(ctx context.Context, call tool.Call, step tool.Step, row stor
 		b.o.Log.Error("approval not saved", "event", ops.LogApproval, "session", row.Session, "error", term.Clean(err.Error(), 600))
 		return &tool.WithheldError{Text: "this needs the approval of a person, and the request could not be saved (" + term.Clean(store.Reason(err), 200) + "); it was not run"}
 	}
-	r := &request{row: row, step: step, card: at, outcome: make(chan store.Approval, 1)}
+	r := &request{row: row, step: step, terms: t, card: at, outcome: make(chan store.Approval, 1)}
 	b.mu.Lock()
 	m := b.memory(row.Session, row.SessionID, root(row.Turn))
 	m.asks++
@@ -83,7 +83,7 @@ func (b *Book) await(ctx context.Context, call tool.Call, r *request, row store.
 	case row := <-r.outcome:
 		return row
 	case <-timer.C:
-		return b.end(ctx, r, store.Approval{State: store.ApprovalExpired, Reason: "no answer within " + text.Duration(b.o.Expire)})
+		return b.end(ctx, r, store.Approval{State: store.ApprovalExpired, Reason: "no answer within " + text.Duration(row.Expires.Sub(row.Asked))})
 	case <-ctx.Done():
 		return b.end(ctx, r, store.Approval{State: store.ApprovalWithdrawn, Reason: reasonOf(ctx)})
 	}
@@ -114,7 +114,7 @@ func (b *Book) verdict(row store.Approval) error {
 		}
 		said += ". It was not run. Do not try to do the same in another way; ask what to do instead."
 	case store.ApprovalExpired:
-		said = fmt.Sprintf("no person answered the request within %s, so it expired. It was not run.", text.Duration(b.o.Expire))
+		said = fmt.Sprintf("no person answered the request within %s, so it expired. It was not run.", text.Duration(row.Expires.Sub(row.Asked)))
 	default:
 		return &tool.WithheldError{Text: "the request to do this was withdrawn: " + row.Reason + ". It was not run. If it is still needed, ask again."}
 	}

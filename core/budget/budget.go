@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -136,7 +137,10 @@ type Ledger struct {
 	// store is set by Open.
 	store Store
 
-	mu      sync.Mutex
+	// limits are those of each budget that is in force, by its name.
+	limits atomic.Pointer[map[string]Limits]
+
+	mu      sync.Mutex // guards what follows
 	windows map[key]*window
 	raises  []store.Raise
 	// rates are what models have cost that report it. likely is about how many tokens an answer of a model has, overhead how many
@@ -150,7 +154,9 @@ type Ledger struct {
 
 // New returns a Ledger. It does no I/O.
 func New(o Options) *Ledger {
-	return &Ledger{o: o, windows: map[key]*window{}, rates: map[string]store.Rate{}, likely: map[string]float64{}, overhead: map[string]int64{}}
+	l := &Ledger{o: o, windows: map[key]*window{}, rates: map[string]store.Rate{}, likely: map[string]float64{}, overhead: map[string]int64{}}
+	l.limits.Store(&o.Limits)
+	return l
 }
 
 // Open gives the ledger its store, and charges the calls that an earlier life was cut off in. It is called once, before the first turn.
@@ -195,12 +201,24 @@ func (l *Ledger) open(ctx context.Context) error {
 	return l.load3(ctx)
 }
 
+// Use puts other limits in force, from the next call on, also of turns that run.
+func (l *Ledger) Use(limits map[string]Limits) {
+	before := *l.limits.Swap(&limits)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, w := range l.windows {
+		if limits[k.budget].of(k.kind) != before[k.budget].of(k.kind) {
+			w.percent = 0 // what was said was of another limit
+		}
+	}
+}
+
 // Names are the names of the budgets, sorted.
-func (l *Ledger) Names() []string { return slices.Sorted(maps.Keys(l.o.Limits)) }
+func (l *Ledger) Names() []string { return slices.Sorted(maps.Keys(*l.limits.Load())) }
 
 // Known reports whether there is a budget with this name.
 func (l *Ledger) Known(name string) bool {
-	_, known := l.o.Limits[name]
+	_, known := (*l.limits.Load())[name]
 	return known
 }
 
@@ -230,7 +248,7 @@ func (l *Ledger) renews(k Kind, now time.Time) time.Time {
 
 // limit is what a window may use at a time, with what it was raised by; 0: it has no limit. The caller holds mu.
 func (l *Ledger) limit(k key, now time.Time) int64 {
-	limit := l.o.Limits[k.budget].of(k.kind)
+	limit := (*l.limits.Load())[k.budget].of(k.kind)
 	if limit == 0 {
 		return 0
 	}
@@ -273,7 +291,7 @@ type key struct {
 // keys are the windows that a call on a day counts in. Those of the day and the month exist without a limit too, because they are
 // shown.
 func (l *Ledger) keys(w Who, day string) []key {
-	limits := l.o.Limits[w.Budget]
+	limits := (*l.limits.Load())[w.Budget]
 	all := make([]key, 0, len(kinds))
 	for _, k := range kinds {
 		period, shown := "", false

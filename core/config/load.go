@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -137,6 +138,34 @@ func (l *Loaded) Changed() (bool, error) {
 	data, err := read(l.Path)
 	return err == nil && sha256.Sum256(data) != l.sum, err
 }
+
+// Digest names the content of the file; empty: the config is of no file.
+func (l *Loaded) Digest() string {
+	if l.Path == "" {
+		return ""
+	}
+	return hex.EncodeToString(l.sum[:8])
+}
+
+// Look is the Digest that Again would return. It reads the file. An error says why the file cannot be read now.
+func (l *Loaded) Look() (digest string, err error) {
+	path := l.options.Path
+	if path == "" {
+		path = find(environment(l.options.Environ))
+	}
+	if path == "" {
+		return "", nil
+	}
+	data, err := read(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Again is a Load with the same options.
+func (l *Loaded) Again() (Loaded, error) { return Load(l.options) }
 
 // find is the file that the environment points to, or "" for none.
 func find(env map[string]string) string {

@@ -18,24 +18,27 @@ import (
 // agent of an earlier conversation under the same key, which a late worker may have left. An agent of the same conversation with
 // another definition or model leaves its memory, with what is not saved of it, to the new one.
 func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Agent {
-	s := t.Session
-	choice := c.choice(s.Key)
+	s, set := t.Session, c.setupOf(t)
+	choice := c.choice(set.Roster, s.Key)
 	var kept agent.Memory = &memory{store: c.store, session: s.ID}
 	if a, ok := c.o.Cache.Get(s.Key); ok {
-		definition, chosen := a.MadeFrom()
+		made := a.MadeFrom()
 		switch {
 		case a.Conversation() != s.ID:
 			c.abandon(a, "it belongs to an earlier conversation")
-		case definition == d.Name && chosen == choice:
+		case made == agent.MadeFrom{Definition: d.Name, Chosen: choice, Made: set.Made}:
 			return a
+		case made.Made != set.Made:
+			kept = a.Memory()
+			c.abandon(a, "the config has changed")
 		default:
 			kept = a.Memory()
 			c.abandon(a, "the session has another agent or model")
 		}
 	}
-	cfg := c.o.Agent
+	cfg := set.Agent
 	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
-	cfg.Memory, cfg.Definition, cfg.Chosen, cfg.Models, cfg.Tools = kept, d.Name, choice, c.o.Roster.Models(d, choice), d.Tools
+	cfg.Memory, cfg.Definition, cfg.Chosen, cfg.Made, cfg.Models, cfg.Tools = kept, d.Name, choice, set.Made, set.Roster.Models(d, choice), d.Tools
 	a := agent.New(cfg)
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
@@ -43,10 +46,10 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 }
 
 // choice is the model that the people of a session chose, of a /background session those of its conversation; empty: none, or one
-// that the config has no more.
-func (c *Conversations) choice(key string) string {
+// that the roster does not have.
+func (c *Conversations) choice(roster *agent.Roster, key string) string {
 	s, _ := c.o.Table.Get(session.Owner(key))
-	if _, known := c.o.Roster.Pool().Find(s.Choice); !known {
+	if _, known := roster.Pool().Find(s.Choice); !known {
 		return ""
 	}
 	return s.Choice
@@ -54,7 +57,7 @@ func (c *Conversations) choice(key string) string {
 
 // definition is the definition of a turn's agent. A /background session has that of its conversation.
 func (c *Conversations) definition(t *session.Turn) *agent.Definition {
-	return c.o.Roster.Pick(session.Owner(t.Session.Key), t.Message.Role, t.Message.Agent)
+	return c.setupOf(t).Roster.Pick(session.Owner(t.Session.Key), t.Message.Role, t.Message.Agent)
 }
 
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is
@@ -83,7 +86,7 @@ func (c *Conversations) release(evicted []*agent.Agent, why string) {
 // CloseTimeout bounds the close of one agent outside of a stop: its flush, its model client, and its processes with their
 // grace and their verification.
 func (c *Conversations) CloseTimeout() time.Duration {
-	return c.o.Bounds.AgentClose + c.o.Bounds.KillGrace + time.Second
+	return c.now().Bounds.AgentClose + c.now().Bounds.KillGrace + time.Second
 }
 
 // closeAgent closes the agent of key with everything that it holds, then kills what the session's tools started and no agent
@@ -100,7 +103,7 @@ func (c *Conversations) closeAgent(ctx context.Context, key string) (done []stri
 		c.o.Cache.Remove(a)
 		c.o.Events.Emit(ops.EventAgentClosed, key, "agent closed", nil)
 	}
-	report := c.o.Processes.KillSession(ctx, key, c.o.Bounds.KillGrace)
+	report := c.o.Processes.KillSession(ctx, key, c.now().Bounds.KillGrace)
 	if before > 0 && report.Verified {
 		done = append(done, fmt.Sprintf("ended %d %s", before, text.Plural(before, "process", "processes")))
 	}

@@ -227,7 +227,7 @@ func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.D
 	newID := func() string { return fmt.Sprintf("id-%06d", h.ids.Add(1)) }
 	l := &life{Store: st, home: h, tasks: background.New(log), mode: mode, steps: steps}
 	l.left.Store(left)
-	l.table = session.NewTable(session.Options{QueueLimit: 100, NewID: newID})
+	l.table = session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 100}, NewID: newID})
 	outbox := delivery.NewOutbox(delivery.OutboxOptions{
 		Tasks: l.tasks, Meter: l, Log: log, NewID: newID,
 		Manner: func(string) delivery.Manner { return delivery.Manner{Busy: l.mode, Join: 1500 * time.Millisecond} },
@@ -236,11 +236,13 @@ func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.D
 	pool := model.NewPool(log, model.Spec{Name: model.Default, Provider: l})
 	l.conversations = New(Options{
 		People: everyone{},
-		Table:  l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}), Agent: agent.Config{MaxIterations: 6, Processes: l, Log: log},
-		Roster:    agent.NewRoster(pool, []agent.Definition{{Name: "default", Models: []string{model.Default}, Tools: new(tool.Set)}}, nil),
-		Workspace: l, Policy: session.Policy{Daily: -1}, Processes: l, Outbox: outbox, Gate: l, News: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
-		Bounds: Bounds{InterruptGrace: time.Second, KillGrace: time.Second, AgentClose: time.Second},
-		Life:   newID(), NewID: newID, Reached: func(string) {}, Stopping: make(chan struct{}),
+		Table:  l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}),
+		Workspace: l, Processes: l, Outbox: outbox, Gate: l, News: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
+		Life: newID(), NewID: newID, Reached: func(string) {}, Stopping: make(chan struct{}),
+	}, &Setup{
+		Agent:  agent.Config{MaxIterations: 6, Processes: l, Log: log},
+		Roster: agent.NewRoster(pool, []agent.Definition{{Name: "default", Models: []string{model.Default}, Tools: new(tool.Set)}}, nil),
+		Policy: session.Policy{Daily: -1}, Bounds: Bounds{InterruptGrace: time.Second, KillGrace: time.Second, AgentClose: time.Second},
 	})
 	l.intake = delivery.NewIntake(delivery.IntakeOptions{
 		Table: l.table, Gateway: l, Conversations: l.conversations, People: everyone{}, Outbox: outbox, Events: l, Tasks: l.tasks, Meter: l, Log: log, NewID: newID,

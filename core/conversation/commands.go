@@ -301,7 +301,7 @@ func (c *Conversations) background(ctx context.Context, u use) (string, error) {
 		u.msg.Deliver(text, userError(err))
 		c.endOver(context.WithoutCancel(ctx), key, "its task ended")
 	}
-	most := c.o.Bounds.Background
+	most := c.now().Bounds.Background
 	if started, running := c.o.Tasks.StartUpTo(ctx, most, BackgroundTask, u.key, run); !started && running >= most {
 		c.o.Reached(limit.Background)
 		return "", &ops.Error{

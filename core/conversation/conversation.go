@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/agent"
@@ -125,14 +126,9 @@ type Options struct {
 	Table *session.Table
 	Cache *agent.Cache
 	// Budget counts what turns spend; nil: nothing does.
-	Budget *budget.Ledger
-	// Agent is the part of an agent's configuration that all sessions share, Roster what differs.
-	Agent     agent.Config
-	Roster    *agent.Roster
+	Budget    *budget.Ledger
 	Workspace Workspace
 	Media     Media
-	Policy    session.Policy
-	Bounds    Bounds
 	Processes Processes
 	// Environments end what the commands of sessions run in.
 	Environments agent.Environments
@@ -156,8 +152,6 @@ type Options struct {
 	People delivery.People
 	// LetIn does what an owner asked with /people.
 	LetIn func(ctx context.Context, by, words string) (string, error)
-	// Route says which route of the config is that of a session, and what it says of its chat.
-	Route func(key string, role ops.Role) string
 	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
 	// Status is the state of the whole gateway.
@@ -167,6 +161,8 @@ type Options struct {
 // Conversations works on the messages of the sessions in a Table. Its methods may be called from any goroutine.
 type Conversations struct {
 	o Options
+	// setup is the config in force. A turn has its own, which may be an earlier one: see setupOf.
+	setup atomic.Pointer[Setup]
 	// store and intake are set by Open, before the first turn.
 	store  Store
 	intake *delivery.Intake
@@ -178,9 +174,10 @@ type Conversations struct {
 	workers sync.WaitGroup
 }
 
-// New returns Conversations. It does no I/O.
-func New(o Options) *Conversations {
+// New returns Conversations that work by a config. It does no I/O.
+func New(o Options, s *Setup) *Conversations {
 	c := &Conversations{o: o}
+	c.setup.Store(s)
 	c.turns, c.cancel = context.WithCancel(context.Background())
 	c.commands = c.chatCommands()
 	return c

@@ -80,7 +80,7 @@ func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, 
 			return old, nil, nil, &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
 		}
 	case cause.expired != nil:
-		old, turn, dropped, ok = c.o.Table.BeginExpiry(key, *cause.expired, c.o.Policy, time.Now())
+		old, turn, dropped, ok = c.o.Table.BeginExpiry(key, *cause.expired, c.now().Policy, time.Now())
 	default:
 		old, turn, dropped, ok = c.o.Table.BeginReset(key)
 	}
@@ -217,14 +217,14 @@ func (c *Conversations) Expire(ctx context.Context, now time.Time) {
 	if c.o.Tasks.Count("", Expiring) > 0 || c.o.Gate.ClockDoubted() {
 		return
 	}
-	over := c.o.Table.Expired(c.o.Policy, now, expiringBatch)
+	over := c.o.Table.Expired(c.now().Policy, now, expiringBatch)
 	if len(over) == 0 {
 		return
 	}
 	c.o.Tasks.Start(ctx, Expiring, "", func(ctx context.Context) {
 		for len(over) > 0 && ctx.Err() == nil {
 			c.endExpired(ctx, over)
-			more := c.o.Table.Expired(c.o.Policy, now, expiringBatch)
+			more := c.o.Table.Expired(c.now().Policy, now, expiringBatch)
 			maps.DeleteFunc(more, func(key string, x session.Expiry) bool { return over[key] == x }) // it could not be ended
 			over = more
 		}
@@ -265,7 +265,7 @@ func (c *Conversations) ExpireFirst(ctx context.Context, key string) error {
 	if c.o.Gate.ClockDoubted() {
 		return nil
 	}
-	old, why, over := c.o.Table.BeginIdleExpiry(key, c.o.Policy, time.Now())
+	old, why, over := c.o.Table.BeginIdleExpiry(key, c.now().Policy, time.Now())
 	if !over {
 		return nil
 	}

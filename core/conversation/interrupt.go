@@ -32,7 +32,7 @@ func (c *Conversations) Interrupt(ctx context.Context, key, want string, cause e
 		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + term.Quote(key)}
 	}
 	// A turn that takes its cancellation is gone within this; D11 asks for an answer within a second.
-	grace := min(c.o.Bounds.InterruptGrace, 800*time.Millisecond)
+	grace := min(c.now().Bounds.InterruptGrace, 800*time.Millisecond)
 	select {
 	case <-t.Released():
 		return turnInterrupted, nil
@@ -97,7 +97,7 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 	c.o.Tasks.Start(c.turns, "end the turn's processes", key, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 		defer cancel()
-		c.o.Processes.KillTurn(ctx, t.ID, c.o.Bounds.KillGrace)
+		c.o.Processes.KillTurn(ctx, t.ID, c.now().Bounds.KillGrace)
 	})
 	c.endReleased(t, cause)
 	c.Begin(next)
@@ -110,7 +110,7 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 // EscalateStalls escalates turns without progress at now: a warning, then an interrupt, then the release of the slot (D12).
 // Who and when is in the log and in the events.
 func (c *Conversations) EscalateStalls(ctx context.Context, now time.Time) {
-	warn, after := c.o.Bounds.StallWarn, c.o.Bounds.StallAfter
+	warn, after := c.now().Bounds.StallWarn, c.now().Bounds.StallAfter
 	for _, v := range c.o.Table.Turns() {
 		if v.Approval != "" { // it waits for a person, within approvals.expire
 			continue

@@ -24,7 +24,7 @@ func (c *Conversations) note(t *session.Turn) (note string, giveBack func()) {
 // sayExpired tells a chat, before the first answer of a new conversation, that the one before expired, and how to go on with it.
 func (c *Conversations) sayExpired(ctx context.Context, t *session.Turn) {
 	key := t.Session.Key
-	if t.Session.Stored || t.Message.Instant || !c.o.Policy.Expires() || session.IsBackground(key) {
+	if t.Session.Stored || t.Message.Instant || !c.now().Policy.Expires() || session.IsBackground(key) {
 		return
 	}
 	ended, err := c.store.EndedSessions(ctx, key, 1)

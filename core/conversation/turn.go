@@ -187,7 +187,8 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		c.o.Table.Show(t, r.show)
 	}
 	d := c.definition(t)
-	models := c.o.Roster.Models(d, c.choice(t.Session.Key))
+	roster := c.setupOf(t).Roster
+	models := roster.Models(d, c.choice(roster, t.Session.Key))
 	sees := models.Vision()
 	text, images := r.files(ctx, sees)
 	own, input := opening(t.Message, text)
@@ -223,7 +224,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		r.agent.Reload()
 	}
 	c.o.Table.Works(t, d.Name, r.agent.Row().Model)
-	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
+	calls := agent.NewCalls(c.setupOf(t).Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
 	if !c.o.Table.Attach(t, calls) {
 		return session.ErrReset
 	}

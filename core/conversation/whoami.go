@@ -30,10 +30,11 @@ func (c *Conversations) whoami(_ context.Context, u use) (string, error) {
 	}
 	fmt.Fprintf(&b, "Your role: %s (%s)\n", u.msg.Role, roleWords[u.msg.Role])
 	fmt.Fprintf(&b, "Session: %s\n", term.Clean(u.key, 256))
-	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Role, u.msg.Agent)
+	set := c.now()
+	d := set.Roster.Pick(session.Owner(u.key), u.msg.Role, u.msg.Agent)
 	s, _ := c.o.Table.Get(u.key)
-	fmt.Fprintf(&b, "Agent: %s, model: %s\n", d.Name, term.Clean(cmp.Or(c.choice(u.key), s.Model, c.o.Roster.Models(d, "").Name()), 120))
-	b.WriteString("Route: " + term.Clean(c.o.Route(session.Owner(u.key), u.msg.Role), 300))
+	fmt.Fprintf(&b, "Agent: %s, model: %s\n", d.Name, term.Clean(cmp.Or(c.choice(set.Roster, u.key), s.Model, set.Roster.Models(d, "").Name()), 120))
+	b.WriteString("Route: " + term.Clean(set.Route(session.Owner(u.key), u.msg.Role), 300))
 	return b.String(), nil
 }
 

@@ -49,7 +49,7 @@ func waiting(t *testing.T, r *reacting) *Intake {
 	o := NewOutbox(OutboxOptions{Tasks: r.world, Meter: r.world, Log: slog.New(slog.DiscardHandler), NewID: r.newID, Manner: func(string) Manner { return r.manner }})
 	o.Open(r.world, r)
 	i := NewIntake(IntakeOptions{
-		Table:   session.NewTable(session.Options{QueueLimit: 8, NewID: r.newID}),
+		Table:   session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 8}, NewID: r.newID}),
 		Gateway: h, Conversations: h, People: everyone{}, Outbox: o, Events: h, Tasks: r.world, Meter: r.world, Log: slog.New(slog.DiscardHandler), NewID: r.newID,
 	})
 	i.Open(h)

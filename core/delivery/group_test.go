@@ -17,7 +17,7 @@ import (
 func crowd(t *testing.T) (*Intake, *house) {
 	w, h := newWorld(), &house{known: map[string]string{}}
 	i := NewIntake(IntakeOptions{
-		Table:   session.NewTable(session.Options{QueueLimit: 8, NewID: w.newID}),
+		Table:   session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 8}, NewID: w.newID}),
 		Gateway: h, Conversations: h, People: everyone{}, Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID,
 	})
 	i.Open(h)
@@ -74,7 +74,7 @@ func TestCV10_ASessionHearsALineOnceAndTheLastTwentyAtMost(t *testing.T) {
 	if n := strings.Count(h.begun[0], "\n> "); n != maxLines || !strings.Contains(h.begun[0], "only:]\n> ann: line 30\n") {
 		t.Errorf("it heard %d lines:\n%s", n, h.begun[0])
 	}
-	i.o.Table = session.NewTable(session.Options{QueueLimit: 8, NewID: i.o.NewID}) // its turn is over
+	i.o.Table = session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 8}, NewID: i.o.NewID}) // its turn is over
 	receive(t, i, told("ann", "later"), named("bob", "two"))
 	if want := "bob says: two\n\n[Said in this group before, for your information only:]\n> ann: later"; h.begun[1] != want {
 		t.Errorf("it heard\n%s\nwant\n%s", h.begun[1], want)

@@ -116,7 +116,7 @@ func TestAMessageOfAChatIsInTheInboxBeforeAnythingIsDoneForIt(t *testing.T) {
 			w, h := newWorld(), &house{known: map[string]string{}}
 			log := slog.New(slog.DiscardHandler)
 			i := NewIntake(IntakeOptions{
-				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gateway: h, Conversations: h, People: everyone{},
+				Table: session.NewTable(session.Options{Bounds: session.Bounds{QueueLimit: 3}, NewID: w.newID}), Gateway: h, Conversations: h, People: everyone{},
 				Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: log, NewID: w.newID,
 			})
 			i.Open(h)

@@ -26,8 +26,7 @@ func TestTR6_WhatADriverRemovesLaterIsListedNoMore(t *testing.T) {
 	f := &fake{kind: KindContainer, stays: errors.New("the daemon hangs")}
 	var recovered atomic.Bool
 	s := newSet(t, Options{
-		Drivers: []Driver{leaver{f, []ops.Environment{{ID: "of an earlier life"}}, &recovered}}, Definitions: map[string]Definition{"box": {Kind: KindContainer}},
-		Agents: map[string]string{"default": "box"},
+		Drivers: []Driver{leaver{f, []ops.Environment{{ID: "of an earlier life"}}, &recovered}}, Setup: Setup{Definitions: map[string]Definition{"box": {Kind: KindContainer}}, Agents: map[string]string{"default": "box"}},
 	})
 	if _, _, err := s.Command(t.Context(), Request{Session: "s", Agent: "default"}); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func (s *Set) works(ctx context.Context, kind Kind) error {
 // Resolve says where the commands of an agent run. It waits for the probes of the kinds that the agent's definition may mean. The error says why the agent's
 // commands are refused, and what to do.
 func (s *Set) Resolve(ctx context.Context, agent string) (Place, error) {
-	return s.resolve(ctx, s.definition(agent))
+	return s.resolve(ctx, s.setup.Load().definition(agent))
 }
 
 func (s *Set) resolve(ctx context.Context, def Definition) (Place, error) {

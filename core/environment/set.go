@@ -9,9 +9,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/bound"
@@ -37,12 +39,8 @@ var ErrOwnersAlone = errors.New("the gateway runs as root, and its commands woul
 type Options struct {
 	// Drivers are the kinds that can be made, other than local.
 	Drivers []Driver
-	// Definitions are the blocks [environments.NAME] by name. Agents has the name of the definition of each agent; one that is not in it has
-	// auto.
-	Definitions map[string]Definition
-	Agents      map[string]string
-	// Env are further variables of an agent's commands, as NAME=value; nil: there are none.
-	Env func(agent string) []string
+	// Setup is what the config says. Use may change it later.
+	Setup
 	// Homes is the folder that has the home of each agent: HOMES/AGENT/home, made 0700. Workdir is the work folder.
 	Homes, Workdir string
 	// Root says that the gateway runs as root.
@@ -50,9 +48,20 @@ type Options struct {
 	Log  *slog.Logger
 }
 
+// Setup is what a config says of environments. It never changes: a reload makes another one.
+type Setup struct {
+	// Definitions are the blocks [environments.NAME] by name. Agents has the name of the definition of each agent; one that is not in it has
+	// auto.
+	Definitions map[string]Definition
+	Agents      map[string]string
+	// Env are further variables of an agent's commands, as NAME=value; nil: there are none.
+	Env func(agent string) []string
+}
+
 // Set owns the environments of all sessions. Its methods may be called from any goroutine, between Open and CloseAll.
 type Set struct {
 	opts   Options
+	setup  atomic.Pointer[Setup] // in force
 	probes []*probe
 
 	tasks sync.WaitGroup // probes, and environments that are being made
@@ -85,6 +94,7 @@ type held struct {
 // New returns a set without environments. It does no I/O.
 func New(o Options) *Set {
 	s := &Set{opts: o, held: map[string]*held{}, leaving: map[string]*held{}}
+	s.Use(o.Setup)
 	for _, d := range o.Drivers {
 		s.probes = append(s.probes, &probe{driver: d, done: make(chan struct{})})
 	}
@@ -92,11 +102,34 @@ func New(o Options) *Set {
 	return s
 }
 
+// Use puts another setup in force. A session keeps its environment until a command of another definition comes.
+func (s *Set) Use(setup Setup) { s.setup.Store(&setup) }
+
+// With is the set as a setup sees it that is in force or was: the commands of a turn go by the one that it began with (OP4).
+func (s *Set) With(setup Setup) *View { return &View{s, &setup} }
+
+// View is a Set with a setup of its own.
+type View struct {
+	set   *Set
+	setup *Setup
+}
+
+// Resolve is Set.Resolve.
+func (v *View) Resolve(ctx context.Context, agent string) (Place, error) {
+	return v.set.resolve(ctx, v.setup.definition(agent))
+}
+
+// Command is Set.Command.
+func (v *View) Command(ctx context.Context, r Request) (Launch, Place, error) {
+	return v.set.command(ctx, v.setup, r)
+}
+
 // Open begins the probes of the kinds that agents have, and the removal of what earlier lives left, and returns at once. Resolve and Command wait for them. CloseAll ends them.
 func (s *Set) Open() {
 	s.recover()
-	for agent := range s.opts.Agents {
-		kind := s.definition(agent).Kind
+	setup := s.setup.Load()
+	for agent := range setup.Agents {
+		kind := setup.definition(agent).Kind
 		if kind == KindAuto {
 			kind = KindSandbox // another one only if that does not work
 		}
@@ -120,7 +153,11 @@ type Request struct {
 // Command returns how a command starts in its session's environment, which it makes if there is none. ctx bounds the waiting, not the
 // making: another command may wait for it. A failed start is tried again by the next command.
 func (s *Set) Command(ctx context.Context, r Request) (Launch, Place, error) {
-	def := s.definition(r.Agent)
+	return s.command(ctx, s.setup.Load(), r)
+}
+
+func (s *Set) command(ctx context.Context, setup *Setup, r Request) (Launch, Place, error) {
+	def := setup.definition(r.Agent)
 	place, err := s.resolve(ctx, def)
 	if err != nil {
 		return Launch{}, place, err
@@ -141,8 +178,8 @@ func (s *Set) Command(ctx context.Context, r Request) (Launch, Place, error) {
 		return Launch{}, place, fmt.Errorf("make the environment %q: %w", def.Name, h.err)
 	}
 	launch, err := h.env.Command(ctx, r.Command)
-	if s.opts.Env != nil {
-		launch.Env = append(s.opts.Env(r.Agent), launch.Env...)
+	if setup.Env != nil {
+		launch.Env = append(setup.Env(r.Agent), launch.Env...)
 	}
 	if err != nil {
 		return Launch{}, place, fmt.Errorf("prepare the environment %q: %w", def.Name, err)
@@ -152,9 +189,9 @@ func (s *Set) Command(ctx context.Context, r Request) (Launch, Place, error) {
 }
 
 // definition is that of an agent. A name that the config does not define is refused when it is read, and is auto here.
-func (s *Set) definition(agent string) Definition {
-	name := cmp.Or(s.opts.Agents[agent], NameAuto)
-	if def, is := s.opts.Definitions[name]; is {
+func (s *Setup) definition(agent string) Definition {
+	name := cmp.Or(s.Agents[agent], NameAuto)
+	if def, is := s.Definitions[name]; is {
 		def.Name = name
 		return def
 	}
@@ -172,7 +209,7 @@ func (s *Set) use(r Request, def Definition, kind Kind) (*held, error) {
 		return nil, ErrClosed
 	}
 	if h := s.held[r.Session]; h != nil {
-		if h.use.Definition.Name == def.Name && h.use.Agent == r.Agent && h.kind == kind {
+		if reflect.DeepEqual(h.use.Definition, def) && h.use.Agent == r.Agent && h.kind == kind {
 			return h, nil
 		}
 		s.leave(h)

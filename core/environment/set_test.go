@@ -124,8 +124,8 @@ func TestTR6_ADefinitionMeansTheStrongestKindThatWorksAndNeverAWeakerOneThanItAl
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSet(t, Options{
-				Drivers:     []Driver{&fake{kind: KindSandbox, probe: tt.sandbox}, &fake{kind: KindPartial, probe: tt.partial}},
-				Definitions: map[string]Definition{tt.def.Name: tt.def}, Agents: map[string]string{"default": tt.def.Name},
+				Drivers: []Driver{&fake{kind: KindSandbox, probe: tt.sandbox}, &fake{kind: KindPartial, probe: tt.partial}},
+				Setup:   Setup{Definitions: map[string]Definition{tt.def.Name: tt.def}, Agents: map[string]string{"default": tt.def.Name}},
 			})
 			place, err := s.Resolve(t.Context(), "default")
 			if tt.refused != "" {
@@ -145,7 +145,7 @@ func TestTR6_ADefinitionMeansTheStrongestKindThatWorksAndNeverAWeakerOneThanItAl
 }
 
 func TestTR6_AsRootTheMachineItselfIsForOwnersAlone(t *testing.T) {
-	s := newSet(t, Options{Root: true, Agents: map[string]string{"default": NameLocal}})
+	s := newSet(t, Options{Root: true, Setup: Setup{Agents: map[string]string{"default": NameLocal}}})
 	r := ask("a")
 	if _, _, err := s.Command(t.Context(), r); err != nil {
 		t.Errorf("an owner is refused: %v", err)

@@ -5,33 +5,22 @@ import (
 	"errors"
 
 	"gatewaytui/core/approval"
-	"gatewaytui/core/config"
 	"gatewaytui/core/fence"
-	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/tool"
 )
 
 // newApprovals is the gate in front of the tools.
 func (g *Gateway) newApprovals() *approval.Book {
-	cfg := g.opts.Config
-	agents := cfg.AgentsByName()
 	return approval.New(approval.Options{
 		Log: g.opts.Log, Events: askers{g}, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID,
-		Expire: cfg.Approvals.Expire.Duration, Always: cfg.Approvals.AlwaysExpires.Duration, Fence: g.fence,
-		Mode: func(agent string) approval.Mode {
-			if d, known := agents[agent]; known {
-				return approval.Mode(d.Approvals)
-			}
-			return approval.ModeFence
-		},
-	})
+	}, g.now().terms)
 }
 
 // fence judges commands by the config or, where the gateway was made without it, by the folders alone.
-func (g *Gateway) fence(e fence.Environment) *fence.Fence {
-	if g.opts.Fence != nil {
-		return g.opts.Fence(e)
+func (g *Gateway) fence(s Settings, e fence.Environment) *fence.Fence {
+	if s.Fence != nil {
+		return s.Fence(e)
 	}
 	return &fence.Fence{Environment: e, Work: g.workdir(), Own: []string{g.opts.Home.Dir}}
 }
@@ -60,14 +49,6 @@ func (a askers) Emit(t ops.EventType, subject, text string, data ops.Payload) {
 			v.Message.Asked(item)
 		}
 	}
-}
-
-// stopGate is nil unless a person must allow the stop that a tool asks for.
-func (g *Gateway) stopGate() operator.StopGate {
-	if g.opts.Config.Tools.MayStop != config.Ask {
-		return nil
-	}
-	return g.askStop
 }
 
 // askStop implements operator.StopGate. The request ends with an interrupt of the turn that runs, and not with that turn's own end: a

@@ -11,21 +11,10 @@ import (
 // newBudget is the budgets of the config. What they say goes to the log, to operators, and to the chat whose conversation or person
 // it is about.
 func (g *Gateway) newBudget() *budget.Ledger {
-	cfg := g.opts.Config
-	limits := map[string]budget.Limits{}
-	for name, b := range cfg.BudgetsByName() {
-		limits[name] = budget.Limits{
-			Turn: budget.Of(b.PerTurn), Session: budget.Of(b.PerSession), Person: budget.Of(b.PerPerson), JobRun: budget.Of(b.PerJobRun),
-			Day: budget.Of(b.PerDay), Month: budget.Of(b.PerMonth), TokensPerDay: int64(b.TokensPerDay),
-		}
-	}
-	scripted := map[string]bool{}
-	for _, m := range g.opts.Models.Models() {
-		scripted[m.Label()] = freeOf(cfg, m.Name)
-	}
+	cfg := g.config()
 	return budget.New(budget.Options{
-		Limits: limits, Currency: cfg.Budget.Currency, Zone: budgetZone(cfg), Said: g.budgetSaid, Log: g.opts.Log,
-		Free: func(model string) bool { return scripted[model] },
+		Limits: budgetLimits(cfg), Currency: cfg.Budget.Currency, Zone: budgetZone(cfg), Said: g.budgetSaid, Log: g.opts.Log,
+		Free: func(model string) bool { return g.now().free[model] },
 	})
 }
 

@@ -25,29 +25,28 @@ import (
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/tool"
-	"gatewaytui/core/window"
 	"gatewaytui/core/workspace"
 )
 
 // New makes a gateway, from the rooms below upwards. It does no I/O; Run does.
 func New(o Options) (*Gateway, error) {
-	daily, err := session.ParseDaily(o.Config.Session.DailyReset)
+	g := &Gateway{opts: o, background: background.New(o.Log), events: events.New(), slots: model.NewSlots(o.Config.Limits.ModelCalls)}
+	first, err := g.newGeneration(o.Settings, nil)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: o, background: background.New(o.Log), events: events.New()}
+	g.current.Store(first)
 	g.lifecycle = newLifecycle(o.Log, g.beginShutdown, g.endProcess)
 	g.watchers.connections = o.Models.Chain(modelNames(o.Models)...).New()
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
-	slots := model.NewSlots(o.Config.Limits.ModelCalls)
 	reached := bounds{}
 	g.budget = g.newBudget()
-	g.buildLeaves(slots, reached)
+	g.buildLeaves(reached)
 	g.approvals = g.newApprovals()
-	trees := reap.New(g.procs, o.Config.Process.KillGrace.Duration)
-	g.buildConversations(slots, trees, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
+	g.trees = reap.New(g.procs, o.Config.Process.KillGrace.Duration)
+	g.buildConversations(reached)
 	g.buildAdapters()
-	g.phases = g.newPhases(trees)
+	g.phases = g.newPhases()
 	g.Operator = operator.New(operator.Options{
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
@@ -56,7 +55,10 @@ func New(o Options) (*Gateway, error) {
 			g.approvals, g.budget, g.trust.people,
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
 		}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
-		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: o.Config.Tools.MayStop != config.No, AskStop: g.stopGate(), KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
+		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: func() (may, ask bool) {
+			choice := g.config().Tools.MayStop
+			return choice != config.No, choice == config.Ask
+		}, AskStop: g.askStop, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
 		g.health.Keep(w)
@@ -65,29 +67,27 @@ func New(o Options) (*Gateway, error) {
 }
 
 // buildLeaves makes what knows of no conversation: health, metrics, tables, what earlier lives left, processes.
-func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
-	o, cfg := g.opts, g.opts.Config
+func (g *Gateway) buildLeaves(reached bounds) {
+	o, cfg := g.opts, g.config()
 	g.health = health.New(health.Options{
 		Log: o.Log, Gateway: parts{g}, Host: o.Host, Life: o.Life, Database: o.Home.Database, Limits: o.Limits, Background: g.background,
 		Warnings: o.Warnings, Config: o.Home.ConfigFile,
 	})
 	g.trust.people = g.newPeople()
-	g.metrics = g.newMetrics(slots)
+	g.metrics = g.newMetrics(g.slots)
 	g.rates = rates.New(time.Now())
 	g.table = session.NewTable(session.Options{
-		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
-		NewID: newID, Owner: session.Owner, NamesOnly: !ops.Texts(cfg.Console.Texts).All(), Reached: reached.reached,
+		Bounds: tableBounds(cfg),
+		NewID:  newID, Owner: session.Owner, NamesOnly: !ops.Texts(cfg.Console.Texts).All(), Reached: reached.reached,
 	})
-	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
-	reached.add(g, slots)
+	g.cache = agent.NewCache(cacheBounds(cfg))
+	reached.add(g)
 	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner, Files: o.Media})
 	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
 		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host, Media: o.Media,
-		Retention: recovery.Retention{
-			Transcripts: cfg.Retention.Transcripts.Duration, ToolOutputs: cfg.Retention.ToolOutputs.Duration, Media: cfg.Retention.Media.Duration, Audit: cfg.Retention.Audit.Duration,
-		},
+		Retention: retention(cfg),
 		OnTransaction: func(took time.Duration) { // on the store's writer: neither waits
 			g.metrics.Transaction(took)
 			g.search.Wake()
@@ -115,42 +115,23 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	})
 }
 
-// summariser is the model that makes summaries; nil: each agent's own does.
-func summariser(o Options) model.Provider {
-	if name := o.Config.Context.Model; name != "" {
-		return o.Models.Chain(name)
-	}
-	return nil
-}
-
 // buildConversations makes what works on messages.
-func (g *Gateway) buildConversations(slots *model.Slots, trees *reap.Trees, reached bounds, policy session.Policy) {
-	o, cfg := g.opts, g.opts.Config
+func (g *Gateway) buildConversations(reached bounds) {
+	o, setup := g.opts, g.setup(g.now())
+	g.table.Use(tableBounds(g.config()), setup)
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache, Budget: g.budget,
-		Agent: agent.Config{
-			Slots: slots, Processes: trees, Environments: reap.Environments{Trees: trees, Held: g.trust.environments},
-			Summariser: summariser(o),
-			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
-			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: meter{g}.called,
-		},
-		Roster: g.roster(),
 		Workspace: workspace.New(g.workdir(), func(name string, err error) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
-		Media: o.Media, Policy: policy,
-		Bounds: conversation.Bounds{
-			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
-			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
-			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
-		},
-		Processes: g.procs, Environments: reap.Environments{Trees: trees, Held: g.trust.environments}, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
-		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf, People: g.trust.people, LetIn: g.letIn,
+		Media:     o.Media,
+		Processes: g.procs, Environments: g.ends(), Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
+		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
 			return g.search.Find(ctx, search.Query{Text: text, Session: own.Session, Platform: own.Platform, User: own.User, Limit: limit})
 		},
-	})
+	}, setup)
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
 		Table: g.table, Gateway: parts{g}, Conversations: g.conversations, People: g.trust.people, Outbox: g.outbox,
 		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID,
@@ -179,28 +160,33 @@ func (g *Gateway) buildAdapters() {
 
 // manner is how the config says that the chat of a session is treated.
 func (g *Gateway) manner(key string) delivery.Manner {
-	c := g.opts.Config.ChatOf(key, g.roleIn(key))
+	c := g.config().ChatOf(key, g.roleIn(key))
 	rules := delivery.Rules{Mention: delivery.Mention(c.Mention), Sessions: delivery.Sessions(c.Sessions)}
 	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Draft: c.Stream == config.StreamDraft, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
 }
 
-// roster is the agents and the routes of the config.
-func (g *Gateway) roster() *agent.Roster {
-	cfg := g.opts.Config
+// ends are what ends the environments of sessions.
+func (g *Gateway) ends() reap.Environments {
+	return reap.Environments{Trees: g.trees, Held: g.trust.environments}
+}
+
+// roster is the agents and the routes of a generation.
+func (g *Gateway) roster(of *generation) *agent.Roster {
+	cfg := of.Config
 	all := cfg.AgentsByName()
 	var definitions []agent.Definition
 	for _, name := range config.Names(all) {
 		d := all[name]
-		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d)), Skills: d.Skills, Budget: d.Budget})
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(of, cfg.Callable(d)), Skills: d.Skills, Budget: d.Budget})
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {
 		routes = append(routes, agent.Route{Match: r.Match, Role: ops.Role(r.Role), Agent: r.Agent})
 	}
-	return agent.NewRoster(g.opts.Models, definitions, routes)
+	return agent.NewRoster(of.Models, definitions, routes)
 }
 
-// workdir is the folder in which agents work.
+// workdir is the folder in which agents work. A change of it needs a restart.
 func (g *Gateway) workdir() string { return cmp.Or(g.opts.Config.Tools.Workdir, g.opts.Home.Workdir) }
 
 // modelNames are the names of all models of a pool.
@@ -212,11 +198,11 @@ func modelNames(p *model.Pool) (names []string) {
 }
 
 // tools are those with these names. No result holds a known value of a secret (HF23).
-func (g *Gateway) tools(names []string) *tool.Set {
-	cfg := g.opts.Config
+func (g *Gateway) tools(of *generation, names []string) *tool.Set {
+	cfg := of.Config
 	return tool.Enabled(g.procs, tool.Options{
-		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: g.opts.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals,
-		Environments: g.trust.environments, RunsAsRoot: g.runsAsRoot,
+		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals.Gate(of.terms),
+		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // newContainers is the driver of environments that are containers of Docker or Podman.
-func (g *Gateway) newContainers(definitions map[string]environment.Definition) *container.Engine {
-	cfg := g.opts.Config
+func (g *Gateway) newContainers() *container.Engine {
+	definitions := g.now().places.Definitions
 	var defined []container.Settings
 	for _, name := range config.Names(definitions) {
 		if definitions[name].Kind == environment.KindContainer {
@@ -24,8 +24,9 @@ func (g *Gateway) newContainers(definitions map[string]environment.Definition) *
 		Go: func(name string, run func(context.Context)) bool {
 			return g.background.Start(context.Background(), name, "", run) // they end with the gateway and not with a caller
 		},
-		Grace: cfg.Process.KillGrace.Duration, UID: os.Geteuid(), GID: os.Getegid(), Log: g.opts.Log,
+		Grace: g.config().Process.KillGrace.Duration, UID: os.Geteuid(), GID: os.Getegid(), Log: g.opts.Log,
 		Env: func(agent string) []string {
+			cfg := g.config()
 			names, _ := cfg.Tools.Environment(os.Environ())
 			return append(values(names), variables(cfg.AgentsByName()[agent])...)
 		},

@@ -25,14 +25,7 @@ const (
 
 // newEnvironments is where the commands of agents run.
 func (g *Gateway) newEnvironments() *environment.Set {
-	cfg, home := g.opts.Config, g.opts.Home.Dir
-	definitions, agents := map[string]environment.Definition{}, map[string]string{}
-	for _, name := range config.Names(cfg.Environments) {
-		definitions[name] = definitionOf(name, cfg.Environments[name])
-	}
-	for name, d := range cfg.AgentsByName() {
-		agents[name] = d.Environment
-	}
+	home, cfg := g.opts.Home.Dir, g.config()
 	hidden := append([]string{home, g.opts.Home.ConfigFile.Path}, cfg.SecretFiles()...)
 	return environment.New(environment.Options{
 		Drivers: []environment.Driver{
@@ -40,10 +33,10 @@ func (g *Gateway) newEnvironments() *environment.Set {
 				Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "sandbox"), Clear: true, Hidden: hidden,
 				Hosts: g.newHosts(),
 			}),
-			g.newContainers(definitions),
+			g.newContainers(),
 			partial.New(partial.Options{Spawn: g.procs.Spawn, Temporary: filepath.Join(home, temporaryDir, "partial"), Hidden: hidden}),
 		},
-		Definitions: definitions, Agents: agents, Env: func(agent string) []string { return variables(cfg.AgentsByName()[agent]) },
+		Setup: g.now().places,
 		Homes: filepath.Join(home, agentsDir), Workdir: g.workdir(), Root: g.opts.Root, Log: g.opts.Log,
 	})
 }
@@ -77,7 +70,7 @@ const weakWarning = "environment.weak"
 // warnOfEnvironments says when auto means less than a sandbox, and when an agent's commands are refused. It waits for the probes.
 func (g *Gateway) warnOfEnvironments(ctx context.Context) {
 	said := map[string]bool{}
-	for _, name := range config.Names(g.opts.Config.AgentsByName()) {
+	for _, name := range config.Names(g.config().AgentsByName()) {
 		place, err := g.trust.environments.Resolve(ctx, name)
 		text := ""
 		switch {

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -39,6 +40,7 @@ import (
 	"gatewaytui/core/phases"
 	"gatewaytui/core/process"
 	"gatewaytui/core/rates"
+	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
@@ -51,6 +53,7 @@ type Gateway struct {
 	*operator.Operator
 
 	opts      Options
+	current   atomic.Pointer[generation]
 	lifecycle *lifecycle
 	phases    *phases.Phases
 	watchers  watchers
@@ -59,6 +62,8 @@ type Gateway struct {
 	table      *session.Table
 	cache      *agent.Cache
 	procs      *process.Registry
+	trees      *reap.Trees
+	slots      *model.Slots
 	adapters   *adapter.Supervisor
 	background *background.Group
 	events     *events.Hub
@@ -236,7 +241,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	}
 	g.trust.environments.Open()
 	g.background.Start(ctx, "look at environments", "", g.warnOfEnvironments)
-	if g.opts.Config.Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
+	if g.config().Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)
 	}
 	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { g.recovery.Sweep(ctx, g.procs) })
@@ -273,7 +278,9 @@ const (
 // watch does what no request asks for: sessions that expire, turns that stall, agents that were idle for too long, and
 // what is not saved yet. It returns when ctx ends.
 func (g *Gateway) watch(ctx context.Context) {
-	tick, old := time.Tick(g.watchEvery()), time.After(retentionFirst)
+	every := g.watchEvery()
+	tick, old := time.NewTicker(every), time.After(retentionFirst)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -288,7 +295,11 @@ func (g *Gateway) watch(ctx context.Context) {
 			} else {
 				old = time.After(retentionFirst)
 			}
-		case now := <-tick:
+		case now := <-tick.C:
+			if next := g.watchEvery(); next != every { // the config has changed
+				every = next
+				tick.Reset(every)
+			}
 			g.health.Check(ctx, now)
 			g.conversations.Expire(ctx, now)
 			g.conversations.EscalateStalls(ctx, now)
@@ -303,7 +314,7 @@ func (g *Gateway) watch(ctx context.Context) {
 
 // watchEvery is a small part of the shortest limit that is watched, so that none is overrun by much.
 func (g *Gateway) watchEvery() time.Duration {
-	cfg, shortest := g.opts.Config, time.Minute
+	cfg, shortest := g.config(), time.Minute
 	for _, d := range []time.Duration{cfg.Agent.StallWarn.Duration, cfg.Agent.StallAfter.Duration, cfg.Agent.CacheIdle.Duration, cfg.Session.IdleReset.Duration} {
 		if d > 0 {
 			shortest = min(shortest, d)

@@ -11,7 +11,7 @@ import (
 // newHosts is the network of sandboxes that have a list of hosts.
 func (g *Gateway) newHosts() proxy.Sandboxes {
 	var own []uint16 // as far as the config names them
-	for _, address := range []string{g.opts.Config.Adapters.API.Listen, g.opts.Config.Metrics.Listen} {
+	for _, address := range []string{g.config().Adapters.API.Listen, g.config().Metrics.Listen} {
 		_, number, _ := net.SplitHostPort(address) // the config was checked; one that is empty has no port
 		if port, err := strconv.ParseUint(number, 10, 16); err == nil && port > 0 {
 			own = append(own, uint16(port))

@@ -122,12 +122,13 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: pool(echo(nil)), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}, Media: media.New(media.Options{})})
+				g, err := New(Options{Settings: Settings{Config: cfg, Models: pool(echo(nil))}, Log: slog.New(slog.DiscardHandler), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}, Media: media.New(media.Options{})})
 				if err != nil {
 					t.Fatal(err)
 				}
 				all := reap.New(kernel, grace)
-				g.phases = g.newPhases(all)
+				g.trees = all
+				g.phases = g.newPhases()
 				for i := range trees {
 					kernel.trees[100+i] = fmt.Sprintf("chat:dm:%d", i%sessions)
 					kernel.stubborn[100+i] = i < tc.stubborn

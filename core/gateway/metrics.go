@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gatewaytui/core/config"
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/metrics"
@@ -67,35 +68,37 @@ func (g *Gateway) adapterChanged(a ops.Adapter) {
 type bounds map[string]*limit.Bound
 
 // add adds the gateway's own bounds to the set of all (HF5, HF9).
-func (b bounds) add(g *Gateway, slots *model.Slots) {
-	l := g.opts.Config.Limits
+func (b bounds) add(g *Gateway) {
+	most := func(of func(config.Limits) int64) func() int64 {
+		return func() int64 { return of(g.config().Limits) }
+	}
 	for _, spec := range []limit.Spec{
 		{
-			Name: limit.Turns, Most: int64(l.Turns), Hint: "interrupt a turn",
+			Name: limit.Turns, Known: most(func(l config.Limits) int64 { return int64(l.Turns) }), Hint: "interrupt a turn",
 			Used: func() int64 { c := g.table.Counts(); return int64(c.Turns - c.Parked) }, Waiting: func() int { return g.table.Counts().InLine },
 		},
 		{
-			Name: limit.ModelCalls, Most: int64(l.ModelCalls), Hint: "interrupt a turn",
-			Used: func() int64 { return int64(slots.Used()) }, Waiting: slots.Waiting,
+			Name: limit.ModelCalls, Known: most(func(l config.Limits) int64 { return int64(l.ModelCalls) }), Hint: "interrupt a turn",
+			Used: func() int64 { return int64(g.slots.Used()) }, Waiting: g.slots.Waiting,
 		},
 		{
-			Name: limit.CallsPerTurn, Per: "turn", Most: int64(l.CallsPerTurn), Hint: "look at what the session asked for",
+			Name: limit.CallsPerTurn, Per: "turn", Known: most(func(l config.Limits) int64 { return int64(l.CallsPerTurn) }), Hint: "look at what the session asked for",
 			Used: func() int64 { return int64(g.table.Counts().MostCalls) },
 		},
 		{
-			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
+			Name: limit.Background, Per: "session", Known: most(func(l config.Limits) int64 { return int64(l.Background) }), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
 			Used: func() int64 { return int64(g.background.Most(conversation.BackgroundTask)) },
 		},
 		{
-			Name: limit.Processes, Per: "session", Most: int64(l.Processes), Hint: "kill processes of the session that has the most",
+			Name: limit.Processes, Per: "session", Known: most(func(l config.Limits) int64 { return int64(l.Processes) }), Hint: "kill processes of the session that has the most",
 			Used: func() int64 { most, _ := g.procs.Held(); return int64(most) },
 		},
 		{
-			Name: limit.ProcessesTotal, Most: int64(l.ProcessesTotal), Hint: "kill processes",
+			Name: limit.ProcessesTotal, Known: most(func(l config.Limits) int64 { return int64(l.ProcessesTotal) }), Hint: "kill processes",
 			Used: func() int64 { _, total := g.procs.Held(); return int64(total) },
 		},
 		{
-			Name: limit.QueuedBytes, Bytes: true, Most: int64(l.QueuedBytes), Hint: "reset a session that has many waiting messages",
+			Name: limit.QueuedBytes, Bytes: true, Known: most(func(l config.Limits) int64 { return int64(l.QueuedBytes) }), Hint: "reset a session that has many waiting messages",
 			Used: func() int64 { return g.table.Counts().QueuedBytes },
 		},
 		{

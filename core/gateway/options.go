@@ -5,15 +5,11 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/config"
-	"gatewaytui/core/fence"
-	"gatewaytui/core/files"
 	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/media"
-	"gatewaytui/core/model"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/recovery"
@@ -29,9 +25,9 @@ type Start = recovery.Start
 
 // Options are what a gateway is made of. Broken, Open, Redactor, Warnings, APIAccess, Supervisor, Stores and Surrender may be empty.
 type Options struct {
-	Config config.Config
-	Log    *slog.Logger
-	Models *model.Pool
+	// Settings are what the config at the start was made into. Of them Models is required.
+	Settings
+	Log *slog.Logger
 	// Platforms are the adapters to connect; Broken those that the config enables and that cannot be built, with why.
 	Platforms []adapter.Platform
 	Broken    map[string]error
@@ -50,10 +46,6 @@ type Options struct {
 	Warnings []ops.Warning
 	// Media is the files of chats.
 	Media *media.Media
-	// Folder is the work folder of the agents, for the tools of the group files.
-	Folder *files.Folder
-	// Fence judges the commands that run in an environment, with the rules of the config; nil: there are none.
-	Fence func(fence.Environment) *fence.Fence
 	// Root says that the program runs as root: commands of people who are not owners then run in an environment or not at all.
 	Root bool
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.

@@ -11,7 +11,6 @@ import (
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/phases"
-	"gatewaytui/core/reap"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
 	"gatewaytui/core/text"
@@ -88,10 +87,10 @@ func (e ending) Refuse() { e.g.procs.Refuse() }
 
 func (e ending) CloseProcesses(ctx context.Context) error { return e.g.closeProcesses(ctx) }
 
-// newPhases are the phases of the gateway's stop, which end the process trees through trees.
-func (g *Gateway) newPhases(trees *reap.Trees) *phases.Phases {
+// newPhases are the phases of the gateway's stop.
+func (g *Gateway) newPhases() *phases.Phases {
 	return phases.New(phases.Options{
-		Config: g.opts.Config, Log: g.opts.Log, Gateway: ending{g.lifecycle, g}, Table: g.table, Cache: g.cache, Trees: trees, Environments: g.trust.environments,
+		Config: g.config, Log: g.opts.Log, Gateway: ending{g.lifecycle, g}, Table: g.table, Cache: g.cache, Trees: g.trees, Environments: g.trust.environments,
 		Conversations: g.conversations, Notices: g.notices, Approvals: g.approvals, Outbox: g.outbox, Adapters: g.adapters, Background: g.background,
 		Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, SearchFile: g.opts.Home.Search,
 		Stores: g.opts.Stores, Surrender: g.opts.Surrender,

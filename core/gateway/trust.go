@@ -21,7 +21,7 @@ type trust struct {
 // newPeople is who may speak. Platforms that are not in the config, such as those of a demo, are open by name alone.
 func (g *Gateway) newPeople() *access.People {
 	return access.New(access.Options{
-		Rules: accessRules(g.opts.Config, g.opts.Open), Log: g.opts.Log,
+		Rules: accessRules(g.config(), g.opts.Open), Log: g.opts.Log,
 		Asked: func(p access.Person, name string, until time.Time) {
 			g.events.Emit(ops.EventPersonAsked, p.String(), "an unknown user asks to be let in", ops.PersonAsk{ExpiresAt: ops.At(until), Name: name})
 		},

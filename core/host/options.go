@@ -10,8 +10,10 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/fence"
+	"gatewaytui/core/files"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 	"gatewaytui/core/term"
@@ -21,7 +23,7 @@ import (
 func (l *life) options(manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
-		Config: l.loaded.Config, Log: l.log, Models: l.parts.models, Platforms: l.parts.platforms, Broken: l.parts.broken, Open: l.parts.open,
+		Log: l.log, Platforms: l.parts.platforms, Broken: l.parts.broken, Open: l.parts.open,
 		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: l.o.Version},
 		Start: gateway.Start{
 			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,
@@ -32,10 +34,8 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 			ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)},
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
-		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Folder: l.parts.folder, Root: os.Geteuid() == 0,
-		Fence: func(e fence.Environment) *fence.Fence {
-			return l.loaded.Fence(e, l.home.Dir(), l.home.Work(), l.o.Getenv)
-		},
+		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Root: os.Geteuid() == 0,
+		Settings: l.settings(&l.loaded, l.parts.models, l.parts.folder),
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()
@@ -48,6 +48,13 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "aside", Message: term.Clean(a.String(), 600), Since: ops.At(a.At)})
 	}
 	return o
+}
+
+// settings are what the gateway works by with a config.
+func (l *life) settings(loaded *config.Loaded, models *model.Pool, folder *files.Folder) gateway.Settings {
+	return gateway.Settings{Config: loaded.Config, Models: models, Folder: folder, Fence: func(e fence.Environment) *fence.Fence {
+		return loaded.Fence(e, l.home.Dir(), l.home.Work(), l.o.Getenv)
+	}}
 }
 
 // warning is a warning that begins now.

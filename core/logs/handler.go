@@ -20,7 +20,7 @@ import (
 
 // handler passes every record to each sink, in the sink's own form.
 type handler struct {
-	level    slog.Level
+	level    *slog.LevelVar
 	branches []branch
 }
 
@@ -33,12 +33,12 @@ type branch struct {
 
 // Enabled lets every line of Info reach Handle, because it may be a milestone, which no level silences.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= min(h.level, slog.LevelInfo) && len(h.branches) > 0
+	return level >= min(h.level.Level(), slog.LevelInfo) && len(h.branches) > 0
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	straight := milestone(r.Message)
-	if r.Level < h.level && !straight {
+	if r.Level < h.level.Level() && !straight {
 		return nil
 	}
 	r.Time = time.Time{} // each sink stamps its lines

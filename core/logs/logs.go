@@ -57,6 +57,7 @@ type Options struct {
 // Log is an open log.
 type Log struct {
 	logger       *slog.Logger
+	level        slog.LevelVar // the lowest that is logged
 	sinks        []*sink
 	file, stderr *sink // those of sinks for Options.Path and Options.Stderr; nil: there is none
 	closed       sync.Once
@@ -65,11 +66,9 @@ type Log struct {
 // Open opens the log and starts one goroutine for each sink, which Close ends. Before it returns, the file exists with
 // mode 0600.
 func Open(o Options) (*Log, error) {
-	var level slog.Level
-	if o.Level != "" {
-		if err := level.UnmarshalText([]byte(o.Level)); err != nil {
-			return nil, fmt.Errorf("log level %q: not debug, info, warn or error", o.Level)
-		}
+	level, err := levelOf(o.Level)
+	if err != nil {
+		return nil, err
 	}
 	text := o.Format == "text"
 	switch o.Format {
@@ -81,6 +80,7 @@ func Open(o Options) (*Log, error) {
 	}
 
 	l := &Log{}
+	l.level.Set(level)
 	if o.Path != "" {
 		w, err := openRotated(o.Path, cmp.Or(max(o.MaxBytes, 0), defaultMaxBytes), cmp.Or(max(o.Keep, 0), defaultKeep), l.madeAgain)
 		if err != nil {
@@ -98,13 +98,30 @@ func Open(o Options) (*Log, error) {
 		l.stderr.off.Store(o.StderrLater)
 		l.sinks = append(l.sinks, l.stderr)
 	}
-	l.start(level)
+	l.start()
 	return l, nil
 }
 
+// levelOf is the level with a name; the empty name is info.
+func levelOf(name string) (level slog.Level, err error) {
+	if name != "" && level.UnmarshalText([]byte(name)) != nil {
+		return 0, fmt.Errorf("log level %q: not debug, info, warn or error", name)
+	}
+	return level, nil
+}
+
+// SetLevel makes another level the lowest that is logged. One that there is not changes nothing.
+func (l *Log) SetLevel(name string) error {
+	level, err := levelOf(name)
+	if err == nil {
+		l.level.Set(level)
+	}
+	return err
+}
+
 // start runs the sinks.
-func (l *Log) start(level slog.Level) {
-	h := &handler{level: level}
+func (l *Log) start() {
+	h := &handler{level: &l.level}
 	for _, s := range l.sinks {
 		h.branches = append(h.branches, s.branch())
 		s.failed = l.writeFailed

@@ -150,7 +150,7 @@ func TestTwoFailingSinksDoNotTellEachOtherForEver(t *testing.T) {
 // twoPages is a log on two pages, which Options has no need for.
 func twoPages(good, bad *page) *Log {
 	l := &Log{sinks: []*sink{newSink("good", good, nil, jsonForm(nil)), newSink("bad", bad, nil, jsonForm(nil))}}
-	l.start(0)
+	l.start()
 	return l
 }
 

@@ -59,7 +59,7 @@ func (n *Notices) StopItems(turns []session.TurnView, restart bool, send func(ct
 }
 
 // HasHomes reports whether a stop tells anyone but the chats with running turns.
-func (n *Notices) HasHomes() bool { return len(n.o.Homes) > 0 }
+func (n *Notices) HasHomes() bool { return len(n.chats()) > 0 }
 
 // running says how many turns run as a stop begins.
 func running(turns int) string {
@@ -88,7 +88,7 @@ func (n *Notices) last(ctx context.Context, name string) (last store.Outbox, fou
 // Back tells the home chats that the gateway is back, on a task: at once where they heard of the stop or of nothing for a
 // while, else when Cooldown is over. last is how the life before ended, nil for none; cutOff is how many turns it left running.
 func (n *Notices) Back(last *ops.LastEnd, cutOff int, started time.Time) {
-	if last == nil || len(n.o.Homes) == 0 {
+	if last == nil || len(n.chats()) == 0 {
 		return
 	}
 	words := back(last, cutOff, started)

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/config"
@@ -75,6 +76,9 @@ type Notices struct {
 	// journal is set by Open, before the first notice.
 	journal Journal
 
+	// homeChats are the home chats by platform.
+	homeChats atomic.Pointer[map[string]config.Home]
+
 	mu        sync.Mutex // guards what follows
 	later     func()     // tells that the gateway is back, at due; nil: nothing is left to tell
 	due       time.Time
@@ -86,7 +90,9 @@ type Notices struct {
 
 // New returns notices that have told nothing yet. It does no I/O.
 func New(o Options) *Notices {
-	return &Notices{o: o, platforms: map[string]*platform{}, ending: map[string][]*process.Process{}, unread: map[string][]line{}}
+	n := &Notices{o: o, platforms: map[string]*platform{}, ending: map[string][]*process.Process{}, unread: map[string][]line{}}
+	n.Use(o.Homes)
+	return n
 }
 
 // Open gives the notices their journal. It is called once, before the gateway is ready.
@@ -108,12 +114,18 @@ func (n *Notices) Tick(now time.Time) {
 	n.tellOfPlatforms(now)
 }
 
+// Use puts other home chats in force.
+func (n *Notices) Use(homes map[string]config.Home) { n.homeChats.Store(&homes) }
+
+// chats are the home chats by platform.
+func (n *Notices) chats() map[string]config.Home { return *n.homeChats.Load() }
+
 // homes are the platforms that have a home chat, in order.
-func (n *Notices) homes() []string { return slices.Sorted(maps.Keys(n.o.Homes)) }
+func (n *Notices) homes() []string { return slices.Sorted(maps.Keys(n.chats())) }
 
 // home is the address of a platform's home chat; empty: none is known, and the log says so.
 func (n *Notices) home(ctx context.Context, name string) config.Home {
-	h := n.o.Homes[name]
+	h := n.chats()[name]
 	if h.Target != "" || h.Session == "" {
 		return h
 	}

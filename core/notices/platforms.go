@@ -25,7 +25,7 @@ type platform struct {
 
 // AdapterChanged hears each state of a platform. One that a person paused, or that the gateway stops, is not down.
 func (n *Notices) AdapterChanged(a ops.Adapter) {
-	if len(n.o.Homes) == 0 {
+	if len(n.chats()) == 0 {
 		return
 	}
 	now := time.Now()
@@ -56,7 +56,7 @@ func (n *Notices) AdapterChanged(a ops.Adapter) {
 
 // tellOfPlatforms says which platforms are down, through another one that is connected.
 func (n *Notices) tellOfPlatforms(now time.Time) {
-	if len(n.o.Homes) == 0 || n.stopping() {
+	if len(n.chats()) == 0 || n.stopping() {
 		return
 	}
 	type news struct{ through, words string }

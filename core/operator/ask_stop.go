@@ -76,7 +76,8 @@ func (op *Operator) allowedStop(req ops.Request, cmd ops.Command) {
 // asksToStop reports whether a command is a stop that a person must allow. A shutdown that runs needs no second permission: the
 // command joins it.
 func (op *Operator) asksToStop(cmd ops.Command) bool {
-	return cmd.By.Tool && op.o.AskStop != nil && (cmd.Verb == ops.VerbStop || cmd.Verb == ops.VerbRestart) && op.o.Lifecycle.Run() == nil
+	_, ask := op.o.ToolsMayStop()
+	return cmd.By.Tool && ask && (cmd.Verb == ops.VerbStop || cmd.Verb == ops.VerbRestart) && op.o.Lifecycle.Run() == nil
 }
 
 // stopName is the name of a stop or restart for people.

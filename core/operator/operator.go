@@ -123,9 +123,9 @@ type Options struct {
 
 	// Texts is what an operator sees of conversations (console.texts).
 	Texts ops.Texts
-	// ToolsMayStop says that a tool may ask for a stop or a restart.
-	ToolsMayStop bool
-	// AskStop asks a person first (tools.may_stop is "ask"); nil: a tool that may ask for a stop gets it.
+	// ToolsMayStop says whether a tool may ask for a stop or a restart now, and whether a person is then asked first (tools.may_stop).
+	ToolsMayStop func() (may, ask bool)
+	// AskStop asks a person.
 	AskStop StopGate
 	// KillGrace is the time from TERM to KILL.
 	KillGrace time.Duration

@@ -108,10 +108,11 @@ func (op *Operator) Tool(pid int) (session string, tool bool, err error) {
 // allowTool refuses what a tool of this gateway may not ask for (HF7): it could write into other sessions, end them, and
 // hide behind the operator.
 func (op *Operator) allowTool(spec ops.VerbSpec) error {
+	may, _ := op.o.ToolsMayStop()
 	switch {
 	case !spec.ByTools:
 		return ops.ToolRefused(string(spec.Verb))
-	case !op.o.ToolsMayStop:
+	case !may:
 		return &ops.Error{
 			Code: ops.CodeToolCaller, Message: "a tool of this gateway may not " + string(spec.Verb) + " it: tools.may_stop is \"no\"",
 			Hint: "the operator can, with gatewaytui " + string(spec.Verb) + " in a terminal of their own",

@@ -75,6 +75,8 @@ type Session struct {
 	Cached    bool   `json:"cached"`
 	// Environment is the name of the environment that its commands run in; empty: none has run yet, or it was closed.
 	Environment string `json:"environment"`
+	// ConfigGeneration numbers the config with which its turn runs, or its last turn of this life ran; 0: there was none.
+	ConfigGeneration int `json:"config_generation"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.

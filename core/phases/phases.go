@@ -55,7 +55,8 @@ type Gateway interface {
 
 // Options are the parts that a stop ends. Stores and Surrender may be empty; every other field is needed.
 type Options struct {
-	Config  config.Config
+	// Config is the config in force.
+	Config  func() config.Config
 	Log     *slog.Logger
 	Gateway Gateway
 
@@ -95,7 +96,7 @@ func New(o Options) *Phases { return &Phases{o: o, eventsFlushed: make(chan stru
 // Plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; shutdown.Start runs it and everything else reads it.
 func (f *Phases) Plan() shutdown.Plan {
-	p := shutdown.Standard(f.o.Config.StopBudgets())
+	p := shutdown.Standard(f.o.Config().StopBudgets())
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
 		ph.When, ph.List = when, list
@@ -141,7 +142,7 @@ func (f *Phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 }
 
 func (f *Phases) whenNotify(*shutdown.Run) (bool, string) {
-	if !f.o.Config.Shutdown.NotifyUsers {
+	if !f.o.Config().Shutdown.NotifyUsers {
 		return false, "shutdown.notify_users is off"
 	}
 	if f.o.Table.Counts().Turns == 0 && !f.o.Notices.HasHomes() {
@@ -166,7 +167,7 @@ func (f *Phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 func (f *Phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
 	var out []ops.Item
-	asker, warn := f.o.Gateway.Stopped().Asker, f.o.Config.Agent.StallWarn.Duration
+	asker, warn := f.o.Gateway.Stopped().Asker, f.o.Config().Agent.StallWarn.Duration
 	for _, v := range f.o.Table.Turns() {
 		key := v.Session.Key
 		switch {

@@ -56,11 +56,12 @@ func (r *Registry) Held() (most, total int) {
 
 // full is the bound that one more tree of session would exceed; empty: none. Registry.mu is held.
 func (r *Registry) full(session string) (name string, most int) {
+	rules := r.rules.Load()
 	switch {
-	case r.opts.PerSession > 0 && session != "" && r.held()[session] >= r.opts.PerSession:
-		return limit.Processes, r.opts.PerSession
-	case r.opts.Total > 0 && len(r.trees)+len(r.pending) >= r.opts.Total:
-		return limit.ProcessesTotal, r.opts.Total
+	case rules.PerSession > 0 && session != "" && r.held()[session] >= rules.PerSession:
+		return limit.Processes, rules.PerSession
+	case rules.Total > 0 && len(r.trees)+len(r.pending) >= rules.Total:
+		return limit.ProcessesTotal, rules.Total
 	}
 	return "", 0
 }

@@ -42,7 +42,7 @@ var isOpen atomic.Bool
 // New returns a registry that is not open yet. It does no I/O.
 func New(o Options) *Registry {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Registry{
+	r := &Registry{
 		ctx: ctx, stop: stop, opts: o, log: o.Log, peeker: &peeker{read: peekAt}, journal: newRecorder(o.Journal, o.Log),
 		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
@@ -52,7 +52,20 @@ func New(o Options) *Registry {
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
+	r.SetRules(Rules{Pass: o.Pass, Secrets: o.Secrets, Share: o.Share, PerSession: o.PerSession, Total: o.Total})
+	return r
 }
+
+// Rules are the Options that may change while a registry is open.
+type Rules struct {
+	Pass              func(name, value string) bool
+	Secrets           []string
+	Share             Share
+	PerSession, Total int
+}
+
+// SetRules puts other rules in force, from the next spawn on.
+func (r *Registry) SetRules(rules Rules) { r.rules.Store(&rules) }
 
 // Open makes the program a subreaper and starts the registry's loops. Processes that descend from the program already are
 // never touched, except that orphans are reaped. It fails where /proc does not show this program, with ErrOpen, and where

@@ -87,8 +87,10 @@ type Options struct {
 // and Close.
 type Registry struct {
 	opts Options
-	self self
-	log  *slog.Logger
+	// rules are those in force.
+	rules atomic.Pointer[Rules]
+	self  self
+	log   *slog.Logger
 
 	spawns  chan *spawnRequest
 	nudges  chan struct{} // asks for a sweep

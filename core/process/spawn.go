@@ -34,7 +34,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	spec.OutputLimit, spec.Share = cmp.Or(spec.OutputLimit, DefaultOutputLimit), cmp.Or(spec.Share, r.opts.Share)
+	spec.OutputLimit, spec.Share = cmp.Or(spec.OutputLimit, DefaultOutputLimit), cmp.Or(spec.Share, r.rules.Load().Share)
 	r.makeRoom(ctx, spec.Session)
 	r.mu.Lock()
 	if r.refused || !r.open {
@@ -138,9 +138,10 @@ const envPrefix = "GATEWAYTUI_"
 
 // environ is the environment of a child: our variables that pass, then extra ones, then the markers, which win.
 func (r *Registry) environ(spec Spec, spawn string) []string {
+	rules := r.rules.Load()
 	all := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
-		return r.opts.Pass == nil || !r.opts.Pass(name, value)
+		return rules.Pass == nil || !rules.Pass(name, value)
 	})
 	all = append(all, spec.Env...)
 	// They come first, so that a bounded read of /proc/PID/environ finds them.
@@ -149,7 +150,7 @@ func (r *Registry) environ(spec Spec, spawn string) []string {
 	}
 	for i, kv := range all {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || slices.Contains(r.opts.Secrets, name) {
+		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || slices.Contains(rules.Secrets, name) {
 			continue
 		}
 		again := func(later string) bool { return strings.HasPrefix(later, kv[:len(name)+1]) }

@@ -131,12 +131,22 @@ type Recovery struct {
 	outputsCut int64
 
 	lastEnd atomic.Pointer[ops.LastEnd]
+	// retention is how long what is over is kept.
+	retention atomic.Pointer[Retention]
 }
 
 // New returns the recovery of one life. It does no I/O.
 func New(o Options) *Recovery {
-	return &Recovery{o: o, log: o.Log, loaded: make(chan struct{})}
+	r := &Recovery{o: o, log: o.Log, loaded: make(chan struct{})}
+	r.Use(o.Retention)
+	return r
 }
+
+// Use has what is over kept for another time. The next Prune goes by it.
+func (r *Recovery) Use(keep Retention) { r.retention.Store(&keep) }
+
+// keep is how long what is over is kept.
+func (r *Recovery) keep() Retention { return *r.retention.Load() }
 
 // Store is the open store; nil before OpenStore.
 func (r *Recovery) Store() *store.Store { return r.db.Load() }

@@ -23,7 +23,7 @@ func (r *Recovery) Prune(ctx context.Context) {
 
 // pruneMedia deletes the files of chats that are older than their retention.
 func (r *Recovery) pruneMedia(ctx context.Context) {
-	old := before(r.o.Retention.Media)
+	old := before(r.keep().Media)
 	if old.IsZero() || ctx.Err() != nil || r.o.Health.ClockDoubted() {
 		return
 	}
@@ -32,7 +32,7 @@ func (r *Recovery) pruneMedia(ctx context.Context) {
 		r.log.Warn("old files of chats not deleted", "error", term.Clean(err.Error(), 300))
 	}
 	if p.Files > 0 {
-		r.log.Info("old files of chats deleted", "older_than", r.o.Retention.Media, "count", p.Files, "bytes", p.Bytes)
+		r.log.Info("old files of chats deleted", "older_than", r.keep().Media, "count", p.Files, "bytes", p.Bytes)
 	}
 }
 
@@ -45,7 +45,7 @@ func before(keep time.Duration) time.Time {
 }
 
 func (r *Recovery) pruneRows(ctx context.Context) {
-	total, keep := store.Pruned{}, r.o.Retention
+	total, keep := store.Pruned{}, r.keep()
 	for ctx.Err() == nil && !r.o.Health.ClockDoubted() {
 		step, cancel := r.Store().Patience(ctx, store.Stall)
 		p, err := r.Store().Prune(step, store.Cutoffs{
@@ -72,7 +72,7 @@ func (r *Recovery) pruneRows(ctx context.Context) {
 
 // cutOutputs deletes the long results of tools that are older than their retention. It looks at each message once in a life.
 func (r *Recovery) cutOutputs(ctx context.Context) {
-	old := before(r.o.Retention.ToolOutputs)
+	old := before(r.keep().ToolOutputs)
 	count, bytes := 0, int64(0)
 	for !old.IsZero() && ctx.Err() == nil && !r.o.Health.ClockDoubted() {
 		step, cancel := r.Store().Patience(ctx, store.Stall)
@@ -88,6 +88,6 @@ func (r *Recovery) cutOutputs(ctx context.Context) {
 		}
 	}
 	if count > 0 {
-		r.log.Info("old results of tools deleted", "older_than", r.o.Retention.ToolOutputs, "count", count, "bytes", bytes)
+		r.log.Info("old results of tools deleted", "older_than", r.keep().ToolOutputs, "count", count, "bytes", bytes)
 	}
 }

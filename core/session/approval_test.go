@@ -16,7 +16,7 @@ import (
 
 func TestTR4_ATurnThatWaitsForAPersonHoldsNoSlot(t *testing.T) {
 	ctx := context.Background()
-	tb := NewTable(Options{QueueLimit: 4, Turns: 1, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4, Turns: 1}, NewID: counter()})
 	a := start(t, tb, "cli:a", "one")
 	if turn, _, _, _ := tb.Enqueue(ctx, "cli:b", message("two")); turn != nil {
 		t.Fatal("a second turn began with one slot")
@@ -61,7 +61,7 @@ func TestTR4_ATurnThatWaitsForAPersonHoldsNoSlot(t *testing.T) {
 }
 
 func TestTR4_ATurnThatEndedCannotWait(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, Turns: 1, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4, Turns: 1}, NewID: counter()})
 	a := start(t, tb, "cli:a", "one")
 	if _, running := tb.Park(t.Context(), "cli:a", "another", "x", false); running {
 		t.Error("another turn was parked")
@@ -81,7 +81,7 @@ func TestTR4_ATurnThatEndedCannotWait(t *testing.T) {
 func TestTR4_SlotsAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 3).Draw(t, "turns")
-		tb := NewTable(Options{QueueLimit: 3, Turns: most, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3, Turns: most}, NewID: counter()})
 		ctx := context.Background()
 		running := map[string]*Turn{}
 		parked := map[string][]string{} // approvals by key

@@ -57,7 +57,7 @@ func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 		{"of the API", []Message{{Text: "a", Instant: true}, {Text: "b", Instant: true}}, []string{"a", "b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+			tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 			turn := put(t, tb, from("ann", "first", ""))
 			for _, m := range tc.waiting {
 				put(t, tb, m)
@@ -108,7 +108,7 @@ func TestCV11_ATurnTakesTheMessagesThatItMayRead(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+				tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 				turn := put(t, tb, tc.turn)
 				for _, m := range tc.waiting {
 					put(t, tb, m)
@@ -151,7 +151,7 @@ func TestCV11_ATurnIsOvertakenOnceByItsSender(t *testing.T) {
 		}, "ann", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+			tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 			turn := put(t, tb, tc.turn)
 			if tc.before != nil {
 				tc.before(tb, turn)
@@ -221,7 +221,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+				tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 				if begun := tc.do(t, tb); begun == nil || begun.Message.Text != tc.want {
 					t.Errorf("the turn is %+v, want one that reads %q", begun, tc.want)
 				}
@@ -229,7 +229,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 		})
 	}
 	t.Run("it is seen, and can be withdrawn", func(t *testing.T) {
-		tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 		put(t, tb, long("a"))
 		if row, _ := tb.Row("chat:dm:1"); row.Queued != 1 || row.State != ops.SessionQueued || row.Doing != ops.DoingGather || row.DoingSince.IsZero() {
 			t.Errorf("the row is %+v", row)
@@ -245,7 +245,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 
 // CV11: the choice of a conversation costs an idle session nothing, and ends with the conversation.
 func TestCV11_AModeIsOfAConversation(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 9, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 9}, NewID: counter()})
 	if s := tb.SetBusy("chat:dm:1", BusyInterrupt, from("ann", "/busy", "")); s.Busy != BusyInterrupt || s.User != "ann" {
 		t.Fatalf("the session is %+v", s)
 	}

@@ -42,10 +42,12 @@ type entry struct {
 	flags                  flags
 }
 
-// names are texts that many sessions have in common: Agent, Model, Choice and Busy of a Session.
+// names are values that many sessions have in common: Agent, Model, Choice and Busy of a Session, and the generation of the config
+// that its last turn of this life began with, 0: there was none.
 type names struct {
 	agent, model, choice string
 	busy                 Busy
+	generation           int
 }
 
 // mailbox is state that few sessions have at one time.
@@ -114,7 +116,7 @@ func (e *entry) set(s Session) {
 	}
 	e.tokensCached, e.cost = s.TokensCached, s.Cost
 	e.used, e.window = uint32(s.ContextUsed), uint32(s.ContextWindow)
-	e.names = unique.Make(names{s.Agent, s.Model, s.Choice, s.Busy})
+	e.names = unique.Make(names{agent: s.Agent, model: s.Model, choice: s.Choice, busy: s.Busy})
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id
 	} else {

@@ -12,7 +12,7 @@ import (
 func TestS11_WhatExpires(t *testing.T) {
 	p := Policy{Idle: time.Hour, Daily: -1}
 	later := time.Now().Add(2 * time.Hour)
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	for _, key := range []string{"cli:idle", "cli:moving", "cli:stalled", "cli:placeholder"} {
 		turn := start(t, tb, key, "x")
 		switch key {
@@ -56,7 +56,7 @@ func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
 		}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+			tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 			tb.Release(context.Background(), start(t, tb, "cli:a", "x"), End{State: ops.SessionIdle})
 			x := tb.Expired(p, later, 100)["cli:a"]
 			tc.meanwhile(tb)
@@ -70,7 +70,7 @@ func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
 // D3: an expired session ends before a message is taken, with what waits kept for the next conversation; no other ends.
 func TestD3_AnExpiryBeginsOnceAndKeepsWhatWaits(t *testing.T) {
 	p := Policy{Idle: time.Hour, Daily: -1}
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "x")
 	later := time.Now().Add(2 * time.Hour)
 	if _, _, ok := tb.BeginIdleExpiry("cli:a", p, later); ok {
@@ -105,7 +105,7 @@ func TestD3_AnExpiryBeginsOnceAndKeepsWhatWaits(t *testing.T) {
 
 // A message of an earlier life makes no session older than it is.
 func TestActivityNeverGoesBack(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "x")
 	before, _ := tb.Get("cli:a")
 	old := message("y")
@@ -143,7 +143,7 @@ func TestD15_WhatWasNeverWrittenIsForgotten(t *testing.T) {
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+			tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 			turn := start(t, tb, "cli:a", "x")
 			tc.then(tb, turn)
 			tb.DropUnsaved(turn)

@@ -82,7 +82,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	before, now := e.lastActivity(), time.Now()
 	e.active(m.At)
 	t := &Turn{
-		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now, Line: timeline.New(now, m.At), Loops: tb.paced(e, before, now),
+		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now, Setup: tb.setup, Line: timeline.New(now, m.At), Loops: tb.paced(e, before, now),
 		written: make(chan struct{}), released: make(chan struct{}),
 		now: Activity{Progress: now, Doing: "starting", Since: now},
 	}

@@ -28,7 +28,7 @@ func rowOf(t *testing.T, tb *Table, key string) ops.Session {
 func TestHF9_AMessageBeyondTheTurnsThatMayRunWaitsWithARowAndAnAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reached []string
-		tb := NewTable(Options{QueueLimit: 4, Turns: 2, NewID: counter(), Reached: func(bound string) { reached = append(reached, bound) }})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4, Turns: 2}, NewID: counter(), Reached: func(bound string) { reached = append(reached, bound) }})
 		a, b := start(t, tb, "cli:a", "1"), start(t, tb, "cli:b", "1")
 		for _, key := range []string{"cli:c", "cli:d"} {
 			if turn, position, notice, err := tb.Enqueue(t.Context(), key, message("1")); turn != nil || position != 1 || notice || err != nil {
@@ -60,7 +60,7 @@ func TestHF9_AMessageBeyondTheTurnsThatMayRunWaitsWithARowAndAnAge(t *testing.T)
 }
 
 func TestASessionWithManyMessagesGetsOneSlotInTurn(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 8, Turns: 1, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 8, Turns: 1}, NewID: counter()})
 	turn := start(t, tb, "cli:busy", "0")
 	for _, m := range []struct{ key, text string }{{"cli:busy", "1"}, {"cli:busy", "2"}, {"cli:a", "1"}, {"cli:b", "1"}, {"cli:b", "2"}} {
 		if began, _, _, err := tb.Enqueue(t.Context(), m.key, message(m.text)); began != nil || err != nil {
@@ -80,7 +80,7 @@ func TestASessionWithManyMessagesGetsOneSlotInTurn(t *testing.T) {
 }
 
 func TestAMessageThatWaitsForASlotCanBeWithdrawnAndLeavesNothing(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 8, Turns: 1, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 8, Turns: 1}, NewID: counter()})
 	start(t, tb, "cli:a", "1")
 	for i := range 2000 { // clients that send and close
 		key := fmt.Sprintf("api:request:%d", i)
@@ -106,7 +106,7 @@ func TestAMessageThatWaitsForASlotCanBeWithdrawnAndLeavesNothing(t *testing.T) {
 }
 
 func TestAMessageThatWaitsForASlotDoesNotExpireWithItsSession(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 8, Turns: 1, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 8, Turns: 1}, NewID: counter()})
 	start(t, tb, "cli:a", "1")
 	tb.Enqueue(t.Context(), "cli:b", message("1"))
 	if over := tb.Expired(Policy{Idle: time.Minute, Daily: -1}, time.Now().Add(time.Hour), 10); len(over) != 0 {
@@ -118,7 +118,7 @@ func TestAMessageThatWaitsForASlotDoesNotExpireWithItsSession(t *testing.T) {
 func TestTheMessagesOfAllMailboxesAreBoundedInBytes(t *testing.T) {
 	const bound = 16 << 20
 	reached := 0
-	tb := NewTable(Options{QueueLimit: 32, QueuedBytes: bound, NewID: counter(), Reached: func(name string) {
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 32, QueuedBytes: bound}, NewID: counter(), Reached: func(name string) {
 		if name == limit.QueuedBytes {
 			reached++
 		}
@@ -163,7 +163,7 @@ func TestTheMessagesOfAllMailboxesAreBoundedInBytes(t *testing.T) {
 
 // A refusal leaves no session.
 func TestARefusedMessageMakesNoSession(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 32, Turns: 1, QueuedBytes: 1 << 20, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 32, Turns: 1, QueuedBytes: 1 << 20}, NewID: counter()})
 	start(t, tb, "cli:a", "1")
 	if _, _, _, err := tb.Enqueue(t.Context(), "cli:b", message(strings.Repeat("x", 1<<20+1))); !ops.HasCode(err, ops.CodeLimit) {
 		t.Fatalf("got %v", err)
@@ -179,7 +179,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 	owner := func(key string) string { name, _, _ := strings.Cut(key, "+"); return name }
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 3).Draw(t, "turns")
-		tb := NewTable(Options{QueueLimit: 3, Turns: most, NewID: counter(), Owner: owner})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3, Turns: most}, NewID: counter(), Owner: owner})
 		ctx := context.Background()
 		running := map[string]*Turn{}
 		waiting := map[string][]string{}

@@ -22,7 +22,7 @@ func oneTurn(t *testing.T, tb *Table, key string) *Turn {
 
 func TestOP1_ASessionWithMoreThan20TurnsInAMinuteNeedsAttention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 		for range LoopTurns {
 			if turn := oneTurn(t, tb, "cli:a"); turn.Loops != "" {
 				t.Fatalf("it loops already: %s", turn.Loops)
@@ -68,7 +68,7 @@ func TestOP1_ASessionWithMoreThan20TurnsInAMinuteNeedsAttention(t *testing.T) {
 
 func TestOP1_AResetSessionDoesNotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 		for range LoopTurns + 1 {
 			oneTurn(t, tb, "cli:a")
 		}
@@ -87,7 +87,7 @@ func TestOP1_AResetSessionDoesNotLoop(t *testing.T) {
 }
 
 func TestOP1_ARequestWithoutASessionIsNotCounted(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 	for range 2 * LoopTurns {
 		if turn := oneTurn(t, tb, RequestPrefix+"01JD0000000000000000000000"); turn.Loops != "" {
 			t.Fatalf("a request loops: %s", turn.Loops)
@@ -99,7 +99,7 @@ func TestOP1_ARequestWithoutASessionIsNotCounted(t *testing.T) {
 }
 
 func TestOP1_ATurnThatRepeatsACallLoopsUntilItEnds(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 	turn, other := start(t, tb, "cli:b", "x"), start(t, tb, "cli:a", "x")
 	if why := tb.Repeats(turn, "terminal: ls", 10); why != "terminal: ls called 10 times in this turn" {
 		t.Errorf("the loop begins with %q", why)

@@ -20,7 +20,7 @@ func (tb *Table) row(e *entry) ops.Session {
 		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut, Title: e.title(),
 	}
 	n := e.names.Value()
-	r.Agent, r.Model, r.TokensCached = n.agent, n.model, e.tokensCached
+	r.Agent, r.Model, r.TokensCached, r.ConfigGeneration = n.agent, n.model, e.tokensCached, n.generation
 	r.ContextUsed, r.ContextWindow = int(e.used), int(e.window)
 	if cost := e.cost; e.flags&flagPriced != 0 {
 		r.Cost = &cost
@@ -29,7 +29,7 @@ func (tb *Table) row(e *entry) ops.Session {
 		r.Caller = &c
 	}
 	if t != nil {
-		r.Turn, r.Doing, r.WaitingFor = t.ID, t.now.Doing, t.waitingFor
+		r.Turn, r.Doing, r.WaitingFor, r.ConfigGeneration = t.ID, t.now.Doing, t.waitingFor, t.generation()
 		r.TurnStartedAt, r.LastProgressAt, r.DoingSince = ops.At(t.Started), ops.At(t.now.Progress), ops.At(t.now.Since)
 		if t.now.Progress.After(r.LastActivityAt.Time) {
 			r.LastActivityAt = ops.At(t.now.Progress)

@@ -90,7 +90,7 @@ func btoi(b bool) int {
 // a page, any groups and any filter; and what the table counts is what the rows say.
 func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 		ctx := context.Background()
 		began := time.Now().Add(-time.Hour)
 		keys := rapid.Map(rapid.IntRange(0, 30), func(i int) string { return fmt.Sprintf("cli:%d", i) })
@@ -247,7 +247,7 @@ var callers = []ops.Caller{{}, {UID: 0, By: ops.ByKernel}, {UID: 1000, By: ops.B
 // A session that stays where it is comes exactly once although others move and go between two pages, the row of the cursor
 // among them.
 func TestACursorOutlivesItsRow(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 	at := time.Now()
 	for i := range 10 {
 		tb.Load(Session{Key: fmt.Sprintf("cli:%d", i), State: ops.SessionIdle, LastActivity: at.Add(-time.Duration(i) * time.Second)})
@@ -314,7 +314,7 @@ func BenchmarkActivity(b *testing.B) {
 }
 
 func loadedTable(n int) *Table {
-	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 	now := time.Now()
 	for i := range n {
 		tb.Load(Session{

@@ -21,7 +21,7 @@ func TestMessagesWaitWhileAnEarlierConversationTakesItsPlace(t *testing.T) {
 		"that cannot be read, without it": {fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+			tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 			if tt.known {
 				tb.Load(Session{Key: "cli:a", ID: "now", Platform: "cli", State: ops.SessionIdle, LastActivity: time.Now(), Stored: true})
 			}
@@ -54,7 +54,7 @@ func TestMessagesWaitWhileAnEarlierConversationTakesItsPlace(t *testing.T) {
 }
 
 func TestAReplaceThatFailsLeavesNoSessionThatWasNotThere(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 3}, NewID: counter()})
 	tb.BeginReplace("cli:a")
 	tb.EndReplace(context.Background(), "cli:a", nil, false)
 	if _, known := tb.Get("cli:a"); known {

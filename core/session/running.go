@@ -95,9 +95,17 @@ func (tb *Table) Works(t *Turn, agent, model string) {
 	defer tb.mu.Unlock()
 	if e := tb.sessions[t.Session.Key]; e != nil && tb.owns(t) {
 		n := e.names.Value()
-		n.agent, n.model = agent, model
+		n.agent, n.model, n.generation = agent, model, t.generation()
 		e.names = unique.Make(n)
 	}
+}
+
+// generation is that of the config that the turn began with; 0: none.
+func (t *Turn) generation() int {
+	if t.Setup == nil {
+		return 0
+	}
+	return t.Setup.Generation()
 }
 
 // Choose records the model that the people of a session chose with m, and the model that is asked first from now on. It makes the

@@ -108,7 +108,7 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestMessagesWaitInOrderForTheRunningTurn(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 2}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "first")
 	for i, text := range []string{"second", "third"} {
 		next, pos, notice, err := tb.Enqueue(context.Background(), "cli:a", message(text))
@@ -135,7 +135,7 @@ func TestMessagesWaitInOrderForTheRunningTurn(t *testing.T) {
 }
 
 func TestHeldMessagesWaitUntilTurnsAreTakenAgain(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 2}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "first")
 	tb.Enqueue(context.Background(), "cli:a", message("second"))
 	if next, _ := tb.Release(context.Background(), turn, End{State: ops.SessionIdle, Hold: true}); next != nil {
@@ -152,7 +152,7 @@ func TestHeldMessagesWaitUntilTurnsAreTakenAgain(t *testing.T) {
 
 // S16: hermes#11800 had eight places that deleted per-turn state, and one of them cleaned all three maps.
 func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 2}, NewID: counter()})
 	turn, other := start(t, tb, "cli:a", "x"), start(t, tb, "cli:b", "y")
 	tb.Attach(turn, nil)
 	tb.Enqueue(context.Background(), "cli:a", message("waits")) // a busy notice
@@ -226,7 +226,7 @@ func TestS16_NoOtherPlaceDeletesARunningTurn(t *testing.T) {
 }
 
 func TestS16_AHundredThousandSessionsLeaveNothing(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 2}, NewID: counter()})
 	for i := range 100_000 {
 		key := fmt.Sprintf("api:user:%d", i)
 		turn, _, _, _ := tb.Enqueue(context.Background(), key, Message{Text: "x"})
@@ -243,7 +243,7 @@ func TestS16_AHundredThousandSessionsLeaveNothing(t *testing.T) {
 
 // S19: what belongs to the session survives the turn.
 func TestS19_QueueAndCountersSurviveTheTurn(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "one")
 	tb.Enqueue(context.Background(), "cli:a", message("two"))
 	tb.Release(context.Background(), turn, End{State: ops.SessionIdle, TokensIn: 3, TokensOut: 4, Hold: true})
@@ -255,7 +255,7 @@ func TestS19_QueueAndCountersSurviveTheTurn(t *testing.T) {
 
 // D10: hermes#28686 stranded the slot when a reset raced a turn. D8: the old turn must not harm its successor.
 func TestAResetAtAnyMomentNeverStrandsTheSlot(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	for i := range 1000 {
 		turn, _, _, err := tb.Enqueue(context.Background(), "cli:a", message("work"))
 		if err != nil || turn == nil {
@@ -283,7 +283,7 @@ func TestAResetAtAnyMomentNeverStrandsTheSlot(t *testing.T) {
 }
 
 func TestAResetChangesTheConversationAndTellsWhoWaited(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "one")
 	tb.Enqueue(context.Background(), "cli:a", message("two"))
 	old, cut, dropped, ok := tb.BeginReset("cli:a")
@@ -309,7 +309,7 @@ func TestAResetChangesTheConversationAndTellsWhoWaited(t *testing.T) {
 }
 
 func TestAForgottenSessionIsGone(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	tb.Release(context.Background(), start(t, tb, "cli:a", "one"), End{State: ops.SessionIdle})
 	tb.BeginReset("cli:a")
 	tb.EndReset(context.Background(), "cli:a", true, false)
@@ -319,7 +319,7 @@ func TestAForgottenSessionIsGone(t *testing.T) {
 }
 
 func TestInterruptNamesOneTurnOrNothing(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "one")
 	if tb.Interrupt("cli:a", "another-turn", ErrInterrupted) != nil || turn.Context().Err() != nil {
 		t.Fatal("a turn that the caller never saw was interrupted")
@@ -334,7 +334,7 @@ func TestInterruptNamesOneTurnOrNothing(t *testing.T) {
 
 // D13: liveness notices never advance the progress clock; D12: news of a stall comes once.
 func TestAStallIsNewsOnceAndEndsWithProgress(t *testing.T) {
-	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
+	tb := NewTable(Options{Bounds: Bounds{QueueLimit: 4}, NewID: counter()})
 	turn := start(t, tb, "cli:a", "x")
 	before, _ := tb.Running("cli:a")
 	tb.Enqueue(context.Background(), "cli:a", message("are you there?"))
@@ -357,7 +357,7 @@ func TestAStallIsNewsOnceAndEndsWithProgress(t *testing.T) {
 func TestTheTableAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 3
-		tb := NewTable(Options{QueueLimit: limit, NewID: counter()})
+		tb := NewTable(Options{Bounds: Bounds{QueueLimit: limit}, NewID: counter()})
 		running := map[string]*Turn{}
 		waiting := map[string][]string{}
 		known := map[string]bool{}

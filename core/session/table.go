@@ -12,14 +12,25 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Options of a Table. A bound of 0 means no bound.
-type Options struct {
+// Setup is what a config says of turns. A turn keeps the one that was in force when it began.
+type Setup interface {
+	// Generation numbers the config, from 1.
+	Generation() int
+}
+
+// Bounds are those of a Table. 0 means no bound.
+type Bounds struct {
 	// QueueLimit is how many messages each mailbox holds (session.queue_limit).
 	QueueLimit int
 	// Turns is how many turns may run concurrently (limits.turns). QueuedBytes is how many bytes of text all mailboxes
 	// together may hold (limits.queued_bytes).
 	Turns       int
 	QueuedBytes int64
+}
+
+// Options of a Table. Use may change the Bounds later.
+type Options struct {
+	Bounds
 	// NewID makes unique ids that sort by time.
 	NewID func() string
 	// Owner is the owner of the share of slots that a waiting session uses; nil: each session owns its share.
@@ -35,7 +46,8 @@ type Options struct {
 type Table struct {
 	o Options
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows, and the bounds in o
+	setup    Setup
 	sessions map[string]*entry
 	turns    map[string]*Turn      // by session key; see Release
 	order    *btree.BTreeG[*entry] // of all sessions; see reposition
@@ -56,6 +68,14 @@ func NewTable(o Options) *Table {
 		o.Reached = func(string) {}
 	}
 	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, quick: map[*entry]struct{}{}, order: newOrder()}
+}
+
+// Use gives the table other bounds, and the turns that begin from now on another setup. What waits and what runs stays, also beyond a
+// bound that became smaller.
+func (tb *Table) Use(b Bounds, s Setup) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.o.Bounds, tb.setup = b, s
 }
 
 // Load adds a session from the store. An existing one is newer, and stays.

@@ -30,6 +30,8 @@ type Turn struct {
 	Line *timeline.Line
 	// Loops says why the session loops with this turn; empty: it does not, or it did before.
 	Loops string
+	// Setup is the config that was in force when the turn began; nil: the table has none.
+	Setup Setup
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc

@@ -30,7 +30,7 @@ func (r *Redactor) Mask(s string) string {
 	if r == nil {
 		return s
 	}
-	return r.masker.Replace(s)
+	return r.known.Load().masker.Replace(s)
 }
 
 // Masker is Mask for text that comes in pieces, wherever the pieces are cut. The zero value masks nothing.
@@ -45,7 +45,11 @@ func (r *Redactor) Masker() Masker { return Masker{known: r} }
 // Next returns what is certain after the next piece. It holds back an end that may go on to be a secret. The result is valid
 // until the next call, and may share the memory of piece.
 func (m *Masker) Next(piece []byte) []byte {
-	if m.known == nil || len(m.known.masked) == 0 {
+	if m.known == nil {
+		return piece
+	}
+	known := m.known.known.Load()
+	if len(known.masked) == 0 && len(m.held) == 0 {
 		return piece
 	}
 	text := piece
@@ -56,8 +60,8 @@ func (m *Masker) Next(piece []byte) []byte {
 	var out []byte // what is certain of text[:at]; unused while nothing was masked
 	at, masked := 0, false
 	for {
-		from, to := m.known.find(whole[at:])
-		hold := m.known.begins(whole[at:])
+		from, to := known.find(whole[at:])
+		hold := known.begins(whole[at:])
 		if to == 0 || hold <= from { // what begins there may become a longer value
 			m.held = bytes.Clone(text[at+hold:])
 			if !masked {
@@ -81,7 +85,7 @@ func (m *Masker) Rest() []byte {
 }
 
 // find returns the bounds of the first value in text, the longest of those that begin there; to is 0 if there is none.
-func (r *Redactor) find(text string) (from, to int) {
+func (r *secrets) find(text string) (from, to int) {
 	from = len(text)
 	for _, v := range r.masked { // the longest first
 		if i := strings.Index(text[:min(len(text), from+len(v))], v); i >= 0 && i < from {
@@ -92,7 +96,7 @@ func (r *Redactor) find(text string) (from, to int) {
 }
 
 // begins returns the first index at which text ends with the beginning of a value; len(text) if there is none.
-func (r *Redactor) begins(text string) int {
+func (r *secrets) begins(text string) int {
 	first := len(text)
 	for _, v := range r.masked {
 		for i := max(0, len(text)-len(v)+1); i < first; i++ {

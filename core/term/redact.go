@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Mask stands for a secret.
@@ -21,9 +22,12 @@ const (
 	maxLabel    = 64
 )
 
-// Redactor replaces known secrets, and what Redact finds. It does not change after NewRedactor; a nil *Redactor does
-// what Redact does.
-type Redactor struct {
+// Redactor replaces known secrets, and what Redact finds. It may be used from any goroutine; a nil *Redactor does what Redact does.
+type Redactor struct{ known atomic.Pointer[secrets] }
+
+// secrets are what a Redactor knows. They do not change: Learn replaces them.
+type secrets struct {
+	plain  []string
 	values []string // longest first, so that a secret that contains another goes whole
 	masked []string // those that Mask masks, in the same order
 	masker *strings.Replacer
@@ -33,6 +37,17 @@ type Redactor struct {
 // out.
 func NewRedactor(values ...string) *Redactor {
 	r := &Redactor{}
+	r.known.Store(secretsOf(values))
+	return r
+}
+
+// Learn adds values to those that are known. Calls come one after the other.
+func (r *Redactor) Learn(values ...string) {
+	r.known.Store(secretsOf(append(slices.Clone(r.known.Load().plain), values...)))
+}
+
+func secretsOf(values []string) *secrets {
+	r := &secrets{plain: values}
 	for _, v := range values {
 		forms := append(quotedForms(v), v, url.QueryEscape(v), url.PathEscape(v))
 		if len(v) >= minSecret {
@@ -59,7 +74,7 @@ func longestFirst(values []string) []string {
 // Redact returns s with every known value masked, and then what the function Redact masks.
 func (r *Redactor) Redact(s string) string {
 	if r != nil {
-		for _, v := range r.values {
+		for _, v := range r.known.Load().values {
 			if strings.Contains(s, v) {
 				s = strings.ReplaceAll(s, v, Mask)
 			}

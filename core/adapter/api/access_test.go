@@ -244,7 +244,9 @@ func TestB3_APortThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {
 	})
 	s.Add(p)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(t.Context()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { ended <- s.Run(ctx) }()
 	until := func(state ops.AdapterState) ops.Adapter {
 		for {
 			if r := receive(t, "the state "+string(state), rows); r.State == state {
@@ -262,6 +264,7 @@ func TestB3_APortThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {
 	if err := s.Stop(t.Context(), "api"); err != nil {
 		t.Error(err)
 	}
+	cancel()
 	if err := receive(t, "the supervisor's end", ended); err != nil {
 		t.Error(err)
 	}

@@ -87,7 +87,9 @@ type Platform struct {
 	live atomic.Pointer[conn]
 
 	// What outlives a listener: the bodies under way, the sources of wrong keys, the listener's connections for the metrics.
-	bodies        *budget
+	bodies *budget
+	// known are the names of the agents that a request may name.
+	known         atomic.Pointer[[]string]
 	guard         *Guard
 	named         names
 	closedForRoom atomic.Uint64
@@ -106,6 +108,7 @@ func New(o Options) *Platform {
 	p.options.Requests = cmp.Or(o.Requests, DefaultRequests)
 	p.options.BodyMax = cmp.Or(o.BodyMax, DefaultBodyMax)
 	p.options.BodyBytes = cmp.Or(o.BodyBytes, max(DefaultBodyBytes, p.options.BodyMax))
+	p.SetAgents(o.Agents)
 	p.bodies = newBudget(p.options.BodyBytes)
 	if o.Limits != nil {
 		p.bodies.bound = o.Limits.Add(limit.Spec{

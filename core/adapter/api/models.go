@@ -22,10 +22,13 @@ type modelRow struct {
 
 func rowOf(agent string) modelRow { return modelRow{ID: agent, Object: "model", OwnedBy: "gatewaytui"} }
 
+// SetAgents replaces the names of the agents that a request may name. It may be called from any goroutine.
+func (p *Platform) SetAgents(names []string) { p.known.Store(&names) }
+
 // agents are the names of all agents, the default first.
 func (p *Platform) agents() []string {
 	names := []string{p.options.Model}
-	for _, name := range p.options.Agents {
+	for _, name := range *p.known.Load() {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -38,7 +41,7 @@ func (p *Platform) agentOf(model string) (agent string, _ *problem) {
 	switch {
 	case model == "", model == anyModel, model == p.options.Model:
 		return "", nil
-	case slices.Contains(p.options.Agents, model):
+	case slices.Contains(*p.known.Load(), model):
 		return model, nil
 	}
 	return "", &problem{
@@ -49,7 +52,7 @@ func (p *Platform) agentOf(model string) (agent string, _ *problem) {
 
 // called is the name that a client sees for the agent that it named.
 func (p *Platform) called(model string) string {
-	if slices.Contains(p.options.Agents, model) {
+	if slices.Contains(*p.known.Load(), model) {
 		return model
 	}
 	return p.options.Model
