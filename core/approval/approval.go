@@ -5,7 +5,7 @@
 // row is durable before anything follows from it. What is never allowed is refused, and no answer lifts that. A request waits no longer
 // than approvals.expire and than its turn. Nothing that was asked in one life runs in another.
 //
-// terms.go has what the config says, gate.go judges a step, wait.go lets a turn wait, answer.go ends requests, grants.go has what runs without a further question,
+// terms.go has what the config says. gate.go judges a step, wait.go lets a turn wait, answer.go ends requests, grants.go has what runs without a further question,
 // card.go the messages to chats, withdraw.go the stop and the start.
 //
 // Locks: Book.mu is a leaf and is not held over I/O.
