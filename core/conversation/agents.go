@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -58,6 +59,12 @@ func (c *Conversations) choice(roster *agent.Roster, key string) string {
 // definition is the definition of a turn's agent. A /background session has that of its conversation.
 func (c *Conversations) definition(t *session.Turn) *agent.Definition {
 	return c.setupOf(t).Roster.Pick(session.Owner(t.Session.Key), t.Message.Role, t.Message.Agent)
+}
+
+// modelsOf are the models that a turn's agent asks.
+func (c *Conversations) modelsOf(t *session.Turn, d *agent.Definition) model.Provider {
+	roster := c.setupOf(t).Roster
+	return roster.Models(d, c.choice(roster, t.Session.Key))
 }
 
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is

@@ -187,8 +187,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		c.o.Table.Show(t, r.show)
 	}
 	d := c.definition(t)
-	roster := c.setupOf(t).Roster
-	models := roster.Models(d, c.choice(roster, t.Session.Key))
+	models := c.modelsOf(t, d)
 	sees := models.Vision()
 	text, images := r.files(ctx, sees)
 	own, input := opening(t.Message, text)
