@@ -26,6 +26,9 @@ func (m *model) followSession() tea.Cmd {
 		m.detail.End = true
 		return nil
 	}
+	if m.view != views.Sessions {
+		return nil
+	}
 	m.busiest = busiest{on: !m.busiest.on}
 	if key := mostWork(m.shown.Sessions); m.busiest.on && key != "" {
 		m.selectSession(key)

@@ -28,7 +28,7 @@ func navigationBindings() []binding {
 			return nil
 		}},
 		{action: "write", keys: []string{"w"}, label: "write", help: "write a message into the session; its answer comes in the page talk", in: ofSessions, disabledReason: needsWriter, do: (*model).startWriting},
-		{action: "follow-busiest", keys: []string{"f"}, help: "keep the newest message in sight, or let the selection follow the busiest session; a key that moves ends it", in: []views.View{views.Sessions}, do: (*model).followSession},
+		{action: "follow-busiest", keys: []string{"f"}, help: "keep the newest message in sight, or let the selection follow the busiest session; a key that moves ends it", in: []views.View{views.Sessions, views.Processes}, do: (*model).followSession},
 		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: (*model).turnFollowing},
 
 		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(1) }},

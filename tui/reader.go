@@ -37,6 +37,8 @@ func readerFor(v views.View, page, row string) reader {
 	switch {
 	case v == views.Sessions && page == timelinePage:
 		return &timelineReader{session: row}
+	case page == views.PageOutput, v == views.Sessions && page == views.PageProcesses:
+		return newOutputReader(v, row)
 	case page == views.PageTalk:
 		return newTalkReader(row)
 	}

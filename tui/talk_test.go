@@ -213,3 +213,20 @@ func TestOP2_FFollowsTheBusiestSession(t *testing.T) {
 		}
 	})
 }
+
+// OP2: the output of a process is read from its end, and what it writes comes while the page is in sight, up to its exit.
+func TestOP2_TheOutputOfAProcessIsLive(t *testing.T) {
+	talks(t, 1, Options{}, func(l *pulse, g *gateway) {
+		g.said.Printed = strings.Repeat("early line\n", 10_000) + "collecting\n"
+		l.send(press("4"))
+		l.send(press("]"))
+		l.pass(time.Second)
+		l.mustShow(t, "[output]", "collecting", "written")
+		g.said.Print("done: 312 passed\n")
+		l.pass(2 * outputEvery)
+		l.mustShow(t, "done: 312 passed")
+		if out := l.m.screen().Output; len(out.Text) > outputFirst+100 || out.Cut == 0 || !strings.HasPrefix(out.Text, "early line\n") {
+			t.Errorf("%d bytes were read, %d are cut, and it begins with %.20q", len(out.Text), out.Cut, out.Text)
+		}
+	})
+}

@@ -135,6 +135,8 @@ type Screen struct {
 	Detail Detail
 	// Talk is what was read for the page "talk".
 	Talk Talk
+	// Output is what was read for the pages "output" and "processes".
+	Output Output
 	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
 	Events []ops.Event
 	Follow bool

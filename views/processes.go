@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,7 +61,8 @@ var processList = &list[ops.Process]{
 			},
 		},
 	},
-	pages: pagesOf(processDetails, func(r *ops.Process) string { return r.Session }, " It belongs to no session that is listed."),
+	pages: slices.Insert(pagesOf(processDetails, func(r *ops.Process) string { return r.Session }, " It belongs to no session that is listed."), 1,
+		page[ops.Process]{name: PageOutput, ends: true, lines: func(s *Screen, _ *ops.Process, p pane) []string { return s.output(p) }}),
 	empty: func(*Screen) string {
 		return "No processes. One appears when an agent's tool starts a command, and stays until its whole tree has ended."
 	},
@@ -210,6 +212,17 @@ func endsWith(policy ops.Policy) string {
 		return "session, kept over a SIGKILL of the gateway"
 	}
 	return or(string(policy), unknown)
+}
+
+// processesPage is the page "processes" of a session: its trees, and what the newest one writes.
+func processesPage(s *Screen, r *ops.Session, p pane) []string {
+	lines := sessionProcesses(s, r.Key)
+	if !s.Output.Read || s.Output.Tail.Session != r.Key {
+		return lines
+	}
+	lines = append(lines, "", " "+s.rule("output of "+strconv.Itoa(s.Output.Tail.PID), p.w-2))
+	out := s.output(p)
+	return append(lines, out[max(len(out)-max(p.h-len(lines), 3), 0):]...)
 }
 
 // sessionProcesses are the trees of one session, in as few columns as tell what they do.

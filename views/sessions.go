@@ -73,7 +73,7 @@ var sessionList = &list[ops.Session]{
 	pages: []page[ops.Session]{
 		talkPage,
 		{name: "timeline", lines: timelinePage, folds: true, second: PageTalk},
-		{name: "processes", lines: func(s *Screen, r *ops.Session, _ pane) []string { return sessionProcesses(s, r.Key) }},
+		{name: PageProcesses, lines: processesPage},
 		{name: "details", lines: sessionDetails},
 	},
 	empty: func(s *Screen) string {

@@ -123,7 +123,7 @@ func pagesOf[T any](details func(s *Screen, row *T, p pane) []string, session fu
 			}
 			return []string{without}
 		}},
-		{name: "processes", lines: func(s *Screen, row *T, _ pane) []string {
+		{name: PageProcesses, lines: func(s *Screen, row *T, _ pane) []string {
 			return append([]string{s.heading("all of " + or(session(row), "the gateway"))}, sessionProcesses(s, session(row))...)
 		}},
 	}

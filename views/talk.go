@@ -29,12 +29,28 @@ type Talk struct {
 
 // Drawn keeps what was drawn of messages that do not change any more. It is not safe for concurrent use.
 type Drawn struct {
-	look  talkLook
+	look  drawnFor
 	lines map[string][]string // by the message's ID
 }
 
-// talkLook is what the lines of a message depend on besides the message and its results.
-type talkLook struct {
+// keep returns the lines of key, which it draws if it has none for this look. A nil Drawn keeps nothing.
+func (d *Drawn) keep(look drawnFor, key string, draw func() []string) []string {
+	if d == nil {
+		return draw()
+	}
+	if d.look != look || d.lines == nil {
+		d.look, d.lines = look, map[string][]string{}
+	}
+	lines, kept := d.lines[key]
+	if !kept {
+		lines = draw()
+		d.lines[key] = lines
+	}
+	return lines
+}
+
+// drawnFor is what kept lines depend on besides what they show.
+type drawnFor struct {
 	w        int
 	unfolded bool
 	ascii    bool
@@ -70,6 +86,7 @@ type talkDraw struct {
 	*Talk
 	row  *ops.Session
 	w, h int
+	look drawnFor
 	from int // the column in which texts begin
 	who  int // cells of a name
 }
@@ -86,10 +103,7 @@ func (s *Screen) talk(r *ops.Session, p pane) (lines []string, found int) {
 	}
 	found = -1
 	lines = d.begin()
-	look := talkLook{d.w, s.Detail.Unfolded, s.ASCII, s.Theme, r.Agent, d.Found, s.Now.Location().String()}
-	if d.Drawn != nil && d.Drawn.look != look {
-		d.Drawn.look, d.Drawn.lines = look, map[string][]string{}
-	}
+	d.look = drawnFor{d.w, s.Detail.Unfolded, s.ASCII, s.Theme, r.Agent, d.Found, s.Now.Location().String()}
 	var before time.Time
 	for i := 0; i < len(d.Messages); {
 		m := &d.Messages[i]
@@ -189,13 +203,16 @@ func (d *talkDraw) block(i int) (lines []string, next int) {
 			next++
 		}
 	}
-	settled := d.Drawn != nil && len(m.Calls) <= next-i-1
-	if settled {
-		if kept, is := d.Drawn.lines[m.ID]; is {
-			return kept, next
-		}
+	if len(m.Calls) > next-i-1 { // a result is still to come
+		return d.drawBlock(i, next), next
 	}
-	lines = d.message(m)
+	return d.Drawn.keep(d.look, m.ID, func() []string { return d.drawBlock(i, next) }), next
+}
+
+// drawBlock draws the message i and the results from there to next.
+func (d *talkDraw) drawBlock(i, next int) []string {
+	m := &d.Messages[i]
+	lines := d.message(m)
 	for c := range m.Calls {
 		at := slices.IndexFunc(d.Messages[i+1:next], func(r ops.Message) bool { return r.Call == m.Calls[c].ID })
 		if at < 0 {
@@ -208,11 +225,7 @@ func (d *talkDraw) block(i int) (lines []string, next int) {
 	if m.Role == "tool" { // its call is on an older page
 		lines = append(lines, d.call(m, &ops.MessageCall{Name: m.Who}, m, d.took(i), false)...)
 	}
-	lines = d.headed(m, lines)
-	if settled {
-		d.Drawn.lines[m.ID] = lines
-	}
-	return lines, next
+	return d.headed(m, lines)
 }
 
 // took is from when the calls before a result were answered, or asked for, to the result: calls run one after the other. It has

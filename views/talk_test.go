@@ -160,6 +160,40 @@ func FuzzMarkdownOfAConversation(f *testing.F) {
 	})
 }
 
+// OP2: the output of a process looks as reviewed: live, ended, withheld, and with what a program writes to a terminal.
+func TestOP2_TheOutputOfAProcessLooksAsReviewed(t *testing.T) {
+	outputs := map[string]Output{
+		"reading":  {},
+		"live":     {Read: true, Text: "collected 312 items\n\ntests/test_stop.py ....... [ 43%]\n\tindented\nprogress 1%\rprogress 70%\n", Cut: 4 << 10, Tail: ops.Output{PID: 4203, Session: "telegram:dm:4412", Total: 9120, Next: 9120, LastAt: before(3 * time.Second)}},
+		"ended":    {Read: true, Text: "boom\n", Tail: ops.Output{PID: 4203, Session: "telegram:dm:4412", Total: 5, Next: 5, LastAt: before(time.Minute), Exit: new(1)}},
+		"silent":   {Read: true, Tail: ops.Output{PID: 4203, Session: "telegram:dm:4412"}},
+		"withheld": {Read: true, Tail: ops.Output{PID: 4203, Session: "telegram:dm:4412", Total: 9120, Next: 9120, Withheld: true}},
+		"hostile":  {Read: true, Text: "\x1b[2J\x1b]52;c;aGk=\x07\x1b[31mred\x1b[0m \u202egnp\x00\x9b0m\r\n" + strings.Repeat("wide 日本", 60), Tail: ops.Output{PID: 4203, Session: "telegram:dm:4412", Total: 500}},
+	}
+	for name, out := range outputs {
+		t.Run(name, func(t *testing.T) {
+			var a album
+			s := screen(Processes, fiveRows())
+			s.Table.Selected, s.Detail, s.Output = "4203", Detail{Page: PageOutput, Open: true, End: true}, out
+			for _, size := range [][2]int{{40, 6}, {80, 24}, {140, 40}} {
+				s.W, s.H = size[0], size[1]
+				lines := Draw(s)
+				exact(t, lines, s.W, s.H)
+				inert(t, lines)
+				a.add(fmt.Sprintf("%dx%d", s.W, s.H), lines)
+			}
+			s = screen(Sessions, fiveRows())
+			s.Table.Selected, s.Detail, s.Output = "telegram:dm:4412", Detail{Page: PageProcesses, Open: true}, out
+			s.W, s.H = 80, 24
+			lines := Draw(s)
+			exact(t, lines, s.W, s.H)
+			inert(t, lines)
+			a.add("of a session 80x24", lines)
+			a.check(t, "output-"+name)
+		})
+	}
+}
+
 func BenchmarkTalkOf500Messages(b *testing.B) {
 	var messages []ops.Message
 	for i := range 100 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -57,6 +58,11 @@ func (op *Operator) processRows() []ops.Process {
 func (op *Operator) Output(ctx context.Context, q ops.OutputQuery) (ops.Output, error) {
 	p, found := op.o.Processes.Get(q.PID)
 	switch {
+	case !found && slices.ContainsFunc(op.o.Processes.Rows(), func(r ops.Process) bool { return r.PID == q.PID }):
+		return ops.Output{}, &ops.Error{
+			Code: ops.CodeNotFound, Message: fmt.Sprintf("the output of pid %d is not here: a tool started it another way, or an earlier life did", q.PID),
+			Hint: "see the output of its parent",
+		}
 	case !found:
 		return ops.Output{}, noProcess(q.PID)
 	case op.o.Texts == ops.TextsNone:
