@@ -29,7 +29,7 @@ type model struct {
 	plan      ops.Plan
 	link      views.Link
 	rates     *ops.Rates    // nil before the first
-	span      time.Duration // that the rates are asked for
+	span      time.Duration // of the rates, as a person chose it; 0: see wantedSpan
 	events    []ops.Event
 	saw       string // the id of the stop that was seen running, in this life
 	ended     bool   // the stop's last event was seen
@@ -109,7 +109,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 	m := &model{
 		console: c, tasks: t, opt: o, theme: theme(o), feed: newFeed(c),
 		w: 80, h: 24, view: views.Overview, back: views.Overview, follow: true, stale: true, now: time.Now(),
-		lists: map[views.View]*list{}, stopPage: views.StopLives, newReader: readerFor, span: ops.RateSpans[1],
+		lists: map[views.View]*list{}, stopPage: views.StopLives, newReader: readerFor,
 	}
 	for _, v := range views.Views {
 		m.lists[v] = &list{}

@@ -23,10 +23,21 @@ func overviewBindings() []binding {
 
 // turnSpan changes the range of the graphs. They stay as they are until the figures have come.
 func (m *model) turnSpan(by int) tea.Cmd {
-	at := slices.Index(ops.RateSpans, m.span)
+	at := slices.Index(ops.RateSpans, m.wantedSpan(m.now))
 	m.span = ops.RateSpans[min(max(at+by, 0), len(ops.RateSpans)-1)]
 	m.ratesAt = time.Time{}
 	return m.maybeFetch(true)
+}
+
+// wantedSpan is the range of the graphs: until a person has chosen one, 30 minutes, and the shortest for a gateway that is younger.
+func (m *model) wantedSpan(now time.Time) time.Duration {
+	switch started := m.status.StartedAt; {
+	case m.span > 0:
+		return m.span
+	case !started.IsZero() && now.Sub(started.Time) < ops.RateSpans[0]:
+		return ops.RateSpans[0]
+	}
+	return ops.RateSpans[1]
 }
 
 // ratesDue is the span of which figures are to be read now; 0: none.
@@ -34,12 +45,12 @@ func (m *model) ratesDue(now time.Time) time.Duration {
 	if m.view != views.Overview || now.Sub(m.ratesAt) < ratesGap {
 		return 0
 	}
-	return m.span
+	return m.wantedSpan(now)
 }
 
 // sawRates takes figures, unless they are of a span that is not wanted any more.
 func (m *model) sawRates(r *ops.Rates, at time.Time) {
-	if r == nil || r.SpanMS != m.span.Milliseconds() {
+	if r == nil || m.span > 0 && r.SpanMS != m.span.Milliseconds() {
 		return
 	}
 	m.ratesAt = at

@@ -59,6 +59,22 @@ func TestTheRangeOfTheGraphsIsChosenByKeys(t *testing.T) {
 	}
 }
 
+// Graphs that are empty but for their end say little.
+func TestTheGraphsOfAYoungGatewayHaveTheShortestRange(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{time.Minute: 5 * time.Minute, 5 * time.Minute: 30 * time.Minute, 100 * time.Hour: 30 * time.Minute} {
+		g := newGateway()
+		g.snap.StartedAt = ops.At(time.Now().Add(-age))
+		b := newBench(t, g, Options{})
+		b.send(tick{})
+		if got := time.Duration(b.m.rates.SpanMS) * time.Millisecond; got != want {
+			t.Errorf("after %v it shows %v, not %v", age, got, want)
+		}
+		if b.keys("]"); b.m.span <= want {
+			t.Errorf("after %v the next range is %v", age, b.m.span)
+		}
+	}
+}
+
 func TestTheRowThatTakesThePlaceOfTheSelectedOneIsSelected(t *testing.T) {
 	g := newGateway()
 	g.snap.Adapters = nil

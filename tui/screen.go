@@ -47,7 +47,7 @@ func (m *model) screen() views.Screen {
 		Opts: views.Opts{W: m.w, H: m.h, Now: m.now, Theme: m.theme, ASCII: m.opt.ASCII},
 		View: m.view, Link: m.link, Snap: m.shown, Table: l.TableState,
 		Detail: m.detail, Events: m.shownEvents, Follow: m.follow,
-		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Rates: m.rates, Range: m.span,
+		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Rates: m.rates, Range: m.wantedSpan(m.now),
 		Message: m.message, Failed: m.bad, Hints: m.hints(), Guide: m.guide(), InboxGrew: m.now.Sub(m.inboxGrew) < calm,
 	}
 	if m.view == views.Shutdown {

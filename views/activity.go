@@ -134,8 +134,8 @@ func (s *Screen) activityLines(w, h int) []string {
 	return lines
 }
 
-// tallest is how high a graph is at most, with its title.
-const tallest = 5
+// usual and tallest are how high a graph is, with its title, where there is room for more than graphs, and at most.
+const usual, tallest = 4, 8
 
 // activityWant is how many lines the graphs take: the smallest and the largest number.
 func (s *Screen) activityWant() (least, most int) {

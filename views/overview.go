@@ -62,7 +62,7 @@ func (s *Screen) leftHalf(p *sections, w, h int) []string {
 func (s *Screen) rightHalf(p *sections, w, h int) []string {
 	least, most := s.activityWant()
 	about := s.aboutLines(w)
-	middle := min(most, 2+len(s.activity())*(tallest-1))
+	middle := min(most, 2+len(s.activity())*usual)
 	got := share(h, []want{{least, middle}, {s.packedHeight(w), 1 + p.adapters.n}, {0, len(about)}, {0, most - middle}})
 	lines := s.activityLines(w, got[0]+got[3])
 	lines = append(lines, s.adapterLines(p.adapters, w, got[1])...)

@@ -125,7 +125,7 @@ var palettes = map[string][roles]look{
 		Bad:      {fg: color("#c4001f", "160", "1"), bold: true},
 		Danger:   {fg: color("#ffffff", "231", "15"), bg: color("#c4001f", "160", "1"), bold: true},
 		Alarm:    {fg: color("#ffffff", "231", "15"), bg: color("#7a4f00", "94", "3"), bold: true},
-		Graph:    {fg: color("#4d6077", "60", "8")},
+		Graph:    {fg: color("#7d90a6", "103", "8")},
 	},
 	"high-contrast": {
 		Accent:   {bold: true},
@@ -137,6 +137,7 @@ var palettes = map[string][roles]look{
 		Bad:      {fg: color("#ff9d8f", "217", "9"), bold: true, underline: true},
 		Danger:   {fg: color("#000000", "16", "0"), bg: color("#ff9d8f", "217", "9"), bold: true},
 		Alarm:    {fg: color("#000000", "16", "0"), bg: color("#ffff00", "226", "11"), bold: true},
+		Graph:    {fg: color("#a8a8a8", "248", "7")},
 	},
 	"mono": {
 		Muted:    {faint: true},
@@ -148,5 +149,6 @@ var palettes = map[string][roles]look{
 		Bad:      {bold: true, underline: true},
 		Danger:   {bold: true, invert: true},
 		Alarm:    {bold: true, invert: true},
+		Graph:    {faint: true},
 	},
 }
