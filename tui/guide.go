@@ -76,20 +76,27 @@ func (m *model) anyStuck(f func(*ops.Session) bool) bool {
 }
 
 // helpPage is every key, made from the table of keys. Action keys are left out of a read-only console.
-type helpPage struct{ views.Help }
+type helpPage struct {
+	views.Help
+	readOnly bool
+	// typed is what the keys that are shown have to match; nil: nothing was asked for. typing says that it takes the keys.
+	typed  *input
+	typing bool
+}
 
 func (m *model) openHelp() tea.Cmd {
-	m.dialog = &helpPage{helpOf(m.opt.ReadOnly)}
+	m.dialog = &helpPage{Help: helpOf(m.opt.ReadOnly, ""), readOnly: m.opt.ReadOnly}
 	return nil
 }
 
-func helpOf(readOnly bool) views.Help {
+// helpOf is the keys that have text, which is in lower case, in their names, commands or help.
+func helpOf(readOnly bool, text string) views.Help {
 	sections := []views.HelpSection{{Name: "act, anywhere"}, {Name: "act, on a row"}, {Name: "act, in a stop"}, {Name: "move and look"}, {Name: "console"}}
 	for i := range bindings {
 		b := &bindings[i]
 		at := 4
 		switch {
-		case b.isAction() && readOnly || len(b.keys) == 0:
+		case b.isAction() && readOnly || len(b.keys) == 0 || !strings.Contains(strings.ToLower(keyNames(b.keys)+"\n"+b.action+"\n"+b.help), text):
 			continue
 		case b.isAction() && b.in == nil:
 			at = 0
@@ -102,7 +109,7 @@ func helpOf(readOnly bool) views.Help {
 		}
 		sections[at].Keys = append(sections[at].Keys, views.Hint{Key: keyNames(b.keys), Label: b.help})
 	}
-	h := views.Help{Title: "keys", Note: "j k scroll   esc closes"}
+	h := views.Help{Title: "keys", Note: "/ finds a key   j k scroll   esc closes"}
 	for _, s := range sections {
 		if len(s.Keys) > 0 {
 			h.Sections = append(h.Sections, s)
@@ -117,13 +124,52 @@ func (h *helpPage) closedBy(*model, occurrence) bool { return false }
 
 func (h *helpPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	const page = 10
+	if h.typing {
+		h.find(k)
+		return nil
+	}
 	switch at, scrolls := scroll(k, h.Offset, page, 2*len(bindings)); {
+	case k.String() == "/":
+		h.typed, h.typing = newInput(""), true
+		h.match()
+	case k.String() == "esc" && h.typed != nil:
+		h.typed = nil
+		h.match()
 	case scrolls:
 		h.Offset = at
 	case slices.Contains([]string{"esc", "q", "?", "enter"}, k.String()):
 		m.dialog = nil
 	}
 	return nil
+}
+
+// find takes a key of what is looked for.
+func (h *helpPage) find(k tea.KeyMsg) {
+	switch key := k.String(); {
+	case key == "esc", key == "backspace" && h.typed.text() == "":
+		h.typed, h.typing = nil, false
+	case key == "enter":
+		h.typing = false
+	default:
+		h.typed.key(k)
+	}
+	h.match()
+}
+
+// match shows the keys that have what is looked for in their names or their help, in upper or lower case.
+func (h *helpPage) match() {
+	if h.typed == nil {
+		h.Help = helpOf(h.readOnly, "")
+		return
+	}
+	h.Help = helpOf(h.readOnly, strings.ToLower(h.typed.text()))
+	h.Note = "/" + h.typed.text()
+	if h.typing {
+		h.Note += "_"
+	}
+	if len(h.Sections) == 0 {
+		h.Note += "   no key has this; esc shows all"
+	}
 }
 
 // scroll is the line that a key goes to from line at of a page, whose lines are 0 to last; false: the key does not scroll.

@@ -57,6 +57,7 @@ func (m *model) resume(h Habits) {
 		m.chosenTheme = h.Theme
 		m.theme = theme(m.themed(h.Theme))
 	}
+	m.mouse = h.Mouse
 	m.lines = h.Lines[max(len(h.Lines)-maxLines, 0):]
 	m.kept = m.habits()
 }

@@ -107,7 +107,7 @@ func TestTheDocumentationListsTheWholeTable(t *testing.T) {
 }
 
 func TestAReadOnlyConsoleListsNoLever(t *testing.T) {
-	for _, s := range helpOf(true).Sections {
+	for _, s := range helpOf(true, "").Sections {
 		for _, h := range s.Keys {
 			for _, b := range bindings {
 				if b.isAction() && b.help == h.Label {

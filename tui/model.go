@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
@@ -91,6 +93,8 @@ type model struct {
 	lines       []string
 	chosenTheme string
 	mouse       bool
+	wheel       int // lines that the wheel was turned by and the screen has not moved yet, with the pointer at wheelAt
+	wheelAt     tea.MouseMsg
 	kept        Habits
 	keeping     bool
 	rungAt      time.Time

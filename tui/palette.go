@@ -20,7 +20,9 @@ type palette struct {
 	views.Palette
 	typed *input
 	moved bool // the person chose a match
-	back  int  // how many lines ago what is shown was typed; 0: it was typed now
+	// preview is the theme of the match that is chosen; nil: the match is no theme.
+	preview *views.Theme
+	back    int // how many lines ago what is shown was typed; 0: it was typed now
 }
 
 type command struct {
@@ -61,6 +63,7 @@ func (c command) names(m *model, arg string) bool {
 func settings() []command {
 	return []command{
 		{name: "theme", help: "dark, light, high-contrast or mono; auto is that of the config", takes: themes, run: (*model).setTheme},
+		{name: "mouse", help: "on: the wheel scrolls, a click selects a row or a tab; off: the terminal selects text", takes: func(*model) []string { return []string{"on", "off"} }, run: (*model).setMouse},
 		{name: "sort-by", help: "sort the rows by a column", takes: func(m *model) []string { return views.SortColumns(m.view) }, run: (*model).sortBy},
 		{name: "filter-by", help: "show what matches", free: true, run: (*model).setFilter},
 		{name: "search", help: "what was said in all conversations, newest first", free: true, run: (*model).search},
@@ -184,11 +187,29 @@ func (p *palette) complete(m *model, c command, arg string) {
 	}
 }
 
-func (p *palette) draw(s *views.Screen)             { s.Over = p.Palette }
+func (p *palette) draw(s *views.Screen) {
+	s.Over = p.Palette
+	if p.preview != nil {
+		s.Theme = p.preview
+	}
+}
+
+// look shows the screen in the theme that enter would set.
+func (p *palette) look(m *model) {
+	p.preview = nil
+	if p.Selected >= len(p.Matches) {
+		return
+	}
+	if name, is := strings.CutPrefix(p.Matches[p.Selected].Name, "theme "); is && name != themeAuto {
+		p.preview = theme(m.themed(name))
+	}
+}
+
 func (p *palette) help() string                     { return "" }
 func (p *palette) closedBy(*model, occurrence) bool { return false }
 
 func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
+	defer p.look(m)
 	switch k.String() {
 	case "esc":
 		m.dialog = nil

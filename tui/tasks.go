@@ -43,6 +43,7 @@ const (
 	taskRecall = "read the past lives"
 	taskPages  = "read more sessions"
 	taskRead   = "read a page"
+	taskWheel  = "turn the wheel"
 	taskKeep   = "remember the views"
 )
 

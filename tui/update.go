@@ -15,7 +15,11 @@ import (
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.tasks.run(m.feed.run)
-	return tea.Batch(m.startFetch(fetchRequest{full: true, plan: true, rates: m.ratesDue(m.now), order: m.order()}), m.tick(), m.await(0))
+	var mouse tea.Cmd
+	if m.mouse {
+		mouse = tea.EnableMouseCellMotion
+	}
+	return tea.Batch(mouse, m.startFetch(fetchRequest{full: true, plan: true, rates: m.ratesDue(m.now), order: m.order()}), m.tick(), m.await(0))
 }
 
 // Update implements tea.Model. It does no I/O and waits for nothing: what takes time is a command.
@@ -37,6 +41,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case tea.KeyMsg:
 		m.stale = true
 		return tea.Batch(m.onKeys(msg), m.keep())
+	case tea.MouseMsg:
+		return tea.Batch(m.onMouse(msg), m.keep())
+	case wheeled:
+		return m.onWheeled()
 	case tea.WindowSizeMsg:
 		m.w, m.h = max(msg.Width, 1), max(msg.Height, 1)
 		m.resize()
@@ -89,6 +97,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 		m.history.Asking = false
 	case taskRead:
 		m.restartReadings()
+	case taskWheel:
+		m.wheel = 0
 	case taskKeep:
 		m.keeping = false
 	case taskTick:
