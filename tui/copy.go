@@ -30,6 +30,9 @@ func (m *model) copyID() tea.Cmd {
 	if m.view == views.Overview {
 		text = m.overviewRow().Key
 	}
+	if m.view == views.Events {
+		text = m.streamText()
+	}
 	if m.view == views.Shutdown {
 		text = ""
 		if l := m.life(); l != nil {

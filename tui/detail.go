@@ -13,10 +13,10 @@ func detailBindings() []binding {
 	return []binding{
 		{action: "next-page", keys: []string{"]"}, label: "page", help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(1) }},
 		{action: "previous-page", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(-1) }},
-		{action: "scroll-down", keys: []string{"J", "shift+down"}, help: "scroll the details down; the list stays where it is", in: ofLists, do: func(m *model) tea.Cmd { return m.scrollDetail(scrollStep) }},
-		{action: "scroll-up", keys: []string{"K", "shift+up"}, help: "scroll the details up", in: ofLists, do: func(m *model) tea.Cmd { return m.scrollDetail(-scrollStep) }},
-		{action: "fold", keys: []string{"z"}, help: "unfold what the page folds, or give a page that folds nothing the whole screen; again for the other way", in: ofLists, do: (*model).fold},
-		{action: "whole", keys: []string{"Z"}, help: "give the open page the whole screen, or its place next to the list", in: ofLists, do: (*model).zoom},
+		{action: "scroll-down", keys: []string{"J", "shift+down"}, help: "scroll the details down; the list stays where it is", in: ofDetails, do: func(m *model) tea.Cmd { return m.scrollDetail(scrollStep) }},
+		{action: "scroll-up", keys: []string{"K", "shift+up"}, help: "scroll the details up", in: ofDetails, do: func(m *model) tea.Cmd { return m.scrollDetail(-scrollStep) }},
+		{action: "fold", keys: []string{"z"}, help: "unfold what the page folds, or give a page that folds nothing the whole screen; again for the other way", in: ofDetails, do: (*model).fold},
+		{action: "whole", keys: []string{"Z"}, help: "give the open page the whole screen, or its place next to the list", in: ofDetails, do: (*model).zoom},
 	}
 }
 

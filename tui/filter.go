@@ -5,7 +5,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
 
@@ -70,30 +69,4 @@ func (m *model) nextMatch(by int) tea.Cmd {
 	}
 	m.deny("nothing matches " + want)
 	return nil
-}
-
-// eventsKept bounds the events that view 7 can show.
-const eventsKept = 10_000
-
-func (m *model) addEvents(events []ops.Event) {
-	if len(m.events)+len(events) > eventsKept+eventsKept/4 {
-		gone := max(len(m.events)-eventsKept/2, 0)
-		m.events = append([]ops.Event(nil), m.events[gone:]...)
-		l := m.lists[views.Events]
-		l.Offset = max(l.Offset-gone, 0)
-	}
-	m.events = append(m.events, events...)
-	if !m.link.Paused {
-		m.filterEvents()
-	}
-}
-
-// filterEvents makes what view 7 shows. The shutdown view shows all.
-func (m *model) filterEvents() {
-	l := m.lists[views.Events]
-	m.shownEvents = m.events
-	if m.view == views.Events && l.Filter != "" {
-		m.shownEvents = views.FilterEvents(m.events, l.Filter)
-	}
-	l.Total = len(m.events)
 }

@@ -10,9 +10,10 @@ import (
 )
 
 var (
-	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Inbox}
-	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
-	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
+	ofLists   = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Inbox}
+	ofRows    = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
+	ofDetails = slices.Concat(ofLists, []views.View{views.Events})
+	ofMoves   = slices.Concat([]views.View{views.Overview}, ofRows)
 )
 
 // list is how the person looks at one table: which row, which window, which marks. Rows are known by their keys, not by their

@@ -62,9 +62,12 @@ type model struct {
 	orders      int          // the newest order
 	overviewAt  int          // the place of the selected row of the overview
 	shownEvents []ops.Event
+	shownLog    []ops.LogLine
+	log         views.Log // of view 7
+	stream      views.Stream
 	follow      bool
 	detail      views.Detail
-	readings    [2]reading // of the pages in sight
+	readings    [3]reading // of the pages in sight, and of the log in view 7
 	newReader   func(v views.View, page, row string) reader
 	turnAim     turnAim // the last turn that was asked for by its name
 	stopItem    string

@@ -29,7 +29,6 @@ func navigationBindings() []binding {
 		}},
 		{action: "write", keys: []string{"w"}, label: "write", help: "write a message into the session; its answer comes in the page talk", in: ofSessions, disabledReason: needsWriter, do: (*model).startWriting},
 		{action: "follow-busiest", keys: []string{"f"}, help: "keep the newest message in sight, or let the selection follow the busiest session; a key that moves ends it", in: []views.View{views.Sessions, views.Processes}, do: (*model).followSession},
-		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: (*model).turnFollowing},
 
 		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(1) }},
 		{action: "up", keys: []string{"k", "up"}, help: "up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-1) }},
@@ -41,7 +40,11 @@ func navigationBindings() []binding {
 		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
 	}
 	for _, v := range views.Views {
-		out = append(out, binding{action: v.String(), keys: []string{strconv.Itoa(int(v))}, help: v.String(), do: func(m *model) tea.Cmd { return m.openView(v) }})
+		b := binding{action: v.String(), keys: []string{strconv.Itoa(int(v))}, help: v.String(), do: func(m *model) tea.Cmd { return m.openView(v) }}
+		if v == views.Events {
+			b.help, b.do = "events: what happened, from a list to the selected row", (*model).openStream
+		}
+		out = append(out, b)
 	}
 	return append(out, []binding{
 		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Inbox + 1) }},
@@ -117,30 +120,13 @@ func (m *model) move(by int) tea.Cmd {
 		_, at := views.StopItem(s)
 		m.stopItem = items[min(max(slices.Index(items, at)+by, 0), len(items)-1)]
 	case views.Events:
-		m.scrollEvents(by)
+		m.moveStream(by)
 	case views.Overview:
 		m.moveOverview(by)
 	default:
 		l.move(by)
 		return m.readMore()
 	}
-	return nil
-}
-
-// scrollEvents moves the window; going up ends the following, reaching the end begins it again.
-func (m *model) scrollEvents(by int) {
-	l := m.lists[views.Events]
-	last := max(len(m.shownEvents)-m.page(), 0)
-	if m.follow {
-		l.Offset = last
-	}
-	l.Offset = min(max(l.Offset+by, 0), last)
-	m.follow = l.Offset == last
-}
-
-func (m *model) turnFollowing() tea.Cmd {
-	m.follow = !m.follow
-	m.lists[views.Events].Offset = max(len(m.shownEvents)-m.page(), 0)
 	return nil
 }
 
@@ -187,13 +173,18 @@ func (m *model) enter() tea.Cmd {
 	return nil
 }
 
+// openEvent opens the detail of an event where it is not in sight, else the row that the event is about.
 func (m *model) openEvent() tea.Cmd {
-	at := len(m.shownEvents) - 1
-	if at < 0 || m.snap == nil {
+	at := m.streamAt()
+	switch {
+	case at < 0 || m.snap == nil:
 		return nil
-	}
-	if !m.follow {
-		at = min(m.lists[views.Events].Offset, at)
+	case len(views.InSight(m.bare())) == 0 && !m.detail.Open:
+		m.detail.Open = true
+		m.resize()
+		return nil
+	case m.stream.Log:
+		return m.openLogged(&m.shownLog[at])
 	}
 	subject := m.shownEvents[at].Subject
 	if turn := turnOf(m.shownEvents[at]); turn != "" && slices.Contains(views.Keys(m.snap, views.Sessions), subject) {
@@ -205,6 +196,20 @@ func (m *model) openEvent() tea.Cmd {
 		}
 	}
 	m.deny("no row is called " + subject + " any more")
+	return nil
+}
+
+// openLogged opens the row that a line of the log is about.
+func (m *model) openLogged(line *ops.LogLine) tea.Cmd {
+	for _, v := range ofLists {
+		keys := views.Keys(m.snap, v)
+		for _, f := range line.Fields {
+			if f.Value != "" && slices.Contains(keys, f.Value) {
+				return m.jump(v, f.Value)
+			}
+		}
+	}
+	m.deny("nothing that this line is about is listed")
 	return nil
 }
 

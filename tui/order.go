@@ -104,7 +104,7 @@ func (m *model) resize() {
 		m.showHistory(&s)
 	}
 	l.page = views.Page(s)
-	if m.view != views.Events { // its window has no selected row; it moves as scrollEvents says
+	if m.view != views.Events { // its window moves as moveStream says
 		l.clamp()
 	}
 }

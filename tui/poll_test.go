@@ -290,8 +290,12 @@ func TestAViewThatFailsIsSaidSoAndThreeInAMinuteEndTheConsole(t *testing.T) {
 func TestScrolledEventsStayWhereTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newGateway(), Options{})
-		b.m.addEvents(make([]ops.Event, 200))
-		b.keys("7", "k", "k", "k")
+		events := make([]ops.Event, 200)
+		for i := range events {
+			events[i].Seq = uint64(i + 1)
+		}
+		b.m.addEvents(events)
+		b.keys("7", "pgup", "pgup")
 		want := b.m.lists[views.Events].Offset
 		if want < 100 || b.m.follow {
 			t.Fatalf("scrolling up from the end went to %d, following %v", want, b.m.follow)

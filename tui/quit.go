@@ -156,6 +156,9 @@ func (m *model) escape() tea.Cmd {
 	case m.closeDetail():
 	case m.lists[m.view].Filter != "":
 		return m.setFilter("")
+	case m.view == views.Events && m.stream.About != "":
+		m.stream.About = ""
+		m.filterEvents()
 	case len(m.lists[m.view].Marked) > 0:
 		clear(m.lists[m.view].Marked)
 	case m.view == views.Shutdown:

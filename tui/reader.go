@@ -42,12 +42,18 @@ func readerFor(v views.View, page, row string) reader {
 	case page == views.PageTalk:
 		return newTalkReader(row)
 	}
+	if page == logName {
+		return &logReader{about: row, whole: v == views.Events}
+	}
 	return nil
 }
 
 // restAfterMove is how long a selection rests on a row before a page is read for it: a person who scrolls through a list does not ask
 // for each row on the way.
 const restAfterMove = 150 * time.Millisecond
+
+// logPane is the index in model.readings of the log that view 7 shows.
+const logPane = 2
 
 // reading is what the wall knows of one page in sight.
 type reading struct {
@@ -81,8 +87,11 @@ func (m *model) readPages() tea.Cmd {
 	}
 	for i := range m.readings {
 		want := reading{}
-		if i < len(pages) {
+		switch {
+		case i < len(pages):
 			want = reading{view: m.view, page: pages[i], row: row}
+		case i == logPane && m.view == views.Events && m.stream.Log:
+			want = reading{view: m.view, page: logName, row: m.stream.About}
 		}
 		if r := &m.readings[i]; r.view != want.view || r.page != want.page || r.row != want.row {
 			r.stop()
@@ -90,11 +99,15 @@ func (m *model) readPages() tea.Cmd {
 			if want.page != "" {
 				want.reader = m.newReader(want.view, want.page, want.row)
 			}
-			if r.view == want.view && r.row != "" && r.row != want.row {
+			if i < logPane && r.view == want.view && r.row != "" && r.row != want.row {
 				want.rest = time.Now().Add(restAfterMove)
 			}
-			if i == 0 {
+			switch i {
+			case 0:
 				m.scrollToBegin(want.page)
+			case logPane:
+				m.log = views.Log{}
+				m.filterEvents()
 			}
 			*r, m.stale = want, true
 		}
@@ -198,7 +211,9 @@ func (m *model) showRead(s *views.Screen) {
 	for i := range m.readings {
 		if r := &m.readings[i]; r.reader != nil {
 			r.reader.show(s)
-			s.Detail.Errs[i] = r.err
+			if i < logPane {
+				s.Detail.Errs[i] = r.err
+			}
 		}
 	}
 }

@@ -53,6 +53,10 @@ func (m *model) screen() views.Screen {
 	if m.view == views.Shutdown {
 		m.showHistory(&s)
 	}
+	if m.view == views.Events {
+		s.Stream, s.Log = m.stream, m.log
+		s.Stream.Selected, s.Log.Lines, s.Log.Err = m.streamAt(), m.shownLog, m.readings[2].err
+	}
 	m.showRead(&s)
 	if s.Message == "" {
 		s.Message = m.progress()

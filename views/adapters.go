@@ -32,7 +32,7 @@ var adapterList = &list[ops.Adapter]{
 			cell: func(o *Opts, r *ops.Adapter) (string, Role) { return adapterNote(o, r), Plain },
 		},
 	},
-	pages: []page[ops.Adapter]{{name: "details", lines: adapterDetails}},
+	pages: []page[ops.Adapter]{{name: "details", lines: adapterDetails}, logPage[ops.Adapter]()},
 	empty: func(*Screen) string {
 		return "No adapters. Enable one in the config, for instance [adapters.api] with enabled = true."
 	},

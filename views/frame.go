@@ -140,6 +140,9 @@ type Screen struct {
 	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
 	Events []ops.Event
 	Follow bool
+	// Log is what the page "log" shows, and view 7 if Stream says so.
+	Log    Log
+	Stream Stream
 	// Stop is the shutdown that runs, else the last one, nil if none is known. StopItem is "kind:id" of the selected item.
 	Stop     *ops.Shutdown
 	StopItem string

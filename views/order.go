@@ -35,6 +35,7 @@ var infos = func() map[View]kindInfo {
 	for v, k := range kinds {
 		out[v] = k.about()
 	}
+	out[Events] = kindInfo{pages: []PageInfo{{Name: "details"}}}
 	return out
 }()
 
@@ -148,6 +149,9 @@ func kept[T any](rows []T, text string, fields []filter.Field[T]) (out []T) {
 func FilterEvents(events []ops.Event, text string) []ops.Event {
 	return kept(events, text, filter.Events)
 }
+
+// FilterLog are the lines of the log that match the filter, in their order: see package filter.
+func FilterLog(lines []ops.LogLine, text string) []ops.LogLine { return kept(lines, text, filter.Log) }
 
 // FilterLives are the lives that match the filter, in their order: see package filter.
 func FilterLives(lives []ops.Life, text string) []ops.Life { return kept(lives, text, filter.Lives) }

@@ -100,10 +100,13 @@ func (s *Screen) openPages() (open, second string) {
 func PageLines(s Screen) (all, shows int) {
 	s.W, s.H = max(s.W, 1), max(s.H, 1)
 	p, open := s.openPane()
-	if k := kinds[s.View]; k != nil && open != "" {
+	switch k := kinds[s.View]; {
+	case open == "":
+		return 0, 0
+	case k != nil:
 		return k.pageLines(&s, p), p.h
 	}
-	return 0, 0
+	return len(streamDetail(&s, p)), p.h
 }
 
 // openPane is the room of the open page, and its name; empty: no page is in sight.
@@ -147,51 +150,56 @@ func (l *list[T]) pageLines(s *Screen, p pane) int {
 	return len(l.page(s.Detail.Page).lines(s, row, p))
 }
 
-// detail draws the page called name of the selected row: exactly h lines of w cells. The open one has the title with all pages
-// and is scrolled; the second one has its own name as title and shows its begin, or its end if it ends.
+// detail draws the page called name of the selected row: exactly h lines of w cells.
 func (l *list[T]) detail(s *Screen, name string, open bool, w, h int) []string {
-	row := l.selected(s)
-	if row == nil {
-		text := "It is not listed any more."
-		if s.Table.Selected == "" {
-			text = "No row is selected."
-		}
-		return fit([]string{l.detailTitle(s, name, open, "", w), " " + text}, w, h)
+	pg := l.page(name)
+	var lines []string
+	if row := l.selected(s); row != nil {
+		lines = pg.lines(s, row, pane{w - 1, h - 1})
+	} else if s.Table.Selected == "" {
+		lines = []string{" No row is selected."}
+	} else {
+		lines = []string{" It is not listed any more."}
 	}
-	pg, p := l.page(name), pane{w - 1, h - 1}
-	lines := pg.lines(s, row, p)
-	last := max(len(lines)-p.h, 0)
+	return s.pane(s.Table.Selected, PageInfo{Name: pg.name, Ends: pg.ends}, open, lines, w, h)
+}
+
+// pane draws the lines of a page: exactly h lines of w cells. The open page has the title of its row with all pages and is scrolled.
+// The second one has its own name as title and shows its begin, or its end if it ends.
+func (s *Screen) pane(title string, pg PageInfo, open bool, lines []string, w, h int) []string {
+	room := max(h-1, 0)
+	last := max(len(lines)-room, 0)
 	at, why := 0, s.Detail.Errs[1]
 	if open {
 		at, why = min(max(s.Detail.Scroll, 0), last), s.Detail.Errs[0]
 	}
-	if open && s.Detail.End || !open && pg.ends {
+	if open && s.Detail.End || !open && pg.Ends {
 		at = last
 	}
 	place := ""
 	if last > 0 {
-		place = number(at+1) + "-" + number(min(at+p.h, len(lines))) + "/" + number(len(lines))
+		place = number(at+1) + "-" + number(min(at+room, len(lines))) + "/" + number(len(lines))
 	}
-	out := append(make([]string, 0, h+1), l.detailTitle(s, pg.name, open, place, w))
-	out = append(out, lines[at:min(at+max(p.h, 0), len(lines))]...)
+	out := append(make([]string, 0, h+1), s.paneTitle(title, pg.Name, open, place, w))
+	out = append(out, lines[at:min(at+room, len(lines))]...)
 	if why != "" && h > 1 {
 		out = append(out[:min(len(out), h-1)], s.paint(Slow, " "+s.glyph(glyphSlow)+" "+s.cut(shown(why), w-4)))
 	}
 	return fit(out, w, h)
 }
 
-// detailTitle is the line above a page: of the open one the row and all pages, of the other one its name; and which lines are in
+// paneTitle is the line above a page: of the open one the row and all pages, of the other one its name; and which lines are in
 // sight if there are more.
-func (l *list[T]) detailTitle(s *Screen, name string, open bool, place string, w int) string {
+func (s *Screen) paneTitle(title, name string, open bool, place string, w int) string {
 	if !open {
 		return s.line(w).add(0, Heading, " "+name).end(Muted, place)
 	}
 	var tabs strings.Builder
 	used := 0
-	for _, p := range l.pages {
-		text, role := p.name, Muted
-		if p.name == name {
-			text, role = "["+p.name+"]", Accent
+	for _, p := range Pages(s.View) {
+		text, role := p.Name, Muted
+		if p.Name == name {
+			text, role = "["+p.Name+"]", Accent
 		}
 		if used += 1 + len(text); used > w-12 {
 			break
@@ -201,7 +209,7 @@ func (l *list[T]) detailTitle(s *Screen, name string, open bool, place string, w
 		}
 		tabs.WriteString(" " + s.paint(role, text))
 	}
-	title := s.cutHead(s.clean(s.Table.Selected, maxShown), max(w-cellsOf(tabs.String())-3, 8))
+	title = s.cutHead(s.clean(title, maxShown), max(w-cellsOf(tabs.String())-3, 8))
 	role := Heading
 	if s.Detail.Open {
 		role = Plain

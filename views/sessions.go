@@ -75,6 +75,7 @@ var sessionList = &list[ops.Session]{
 		{name: "timeline", lines: timelinePage, folds: true, second: PageTalk},
 		{name: PageProcesses, lines: processesPage},
 		{name: "details", lines: sessionDetails},
+		logPage[ops.Session](),
 	},
 	empty: func(s *Screen) string {
 		return "No sessions yet. " + firstMessage(s)

@@ -126,6 +126,7 @@ func pagesOf[T any](details func(s *Screen, row *T, p pane) []string, session fu
 		{name: PageProcesses, lines: func(s *Screen, row *T, _ pane) []string {
 			return append([]string{s.heading("all of " + or(session(row), "the gateway"))}, sessionProcesses(s, session(row))...)
 		}},
+		logPage[T](),
 	}
 }
 

@@ -89,6 +89,12 @@ var (
 		{Name: "life", Text: func(r *ops.Life) string { return r.Life }},
 		{Name: "version", Text: func(r *ops.Life) string { return r.Version }},
 	}
+	// Log are the fields of a line of the log.
+	Log = []Field[ops.LogLine]{
+		{Name: "level", Text: func(r *ops.LogLine) string { return r.Level }},
+		{Name: "text", Text: func(r *ops.LogLine) string { return r.Text }},
+		{Name: "fields", Text: logFields},
+	}
 	// Events are the fields of an event.
 	Events = []Field[ops.Event]{
 		{Name: "type", Text: func(r *ops.Event) string { return string(r.Type) }},
@@ -96,6 +102,14 @@ var (
 		{Name: "text", Text: func(r *ops.Event) string { return r.Text }},
 	}
 )
+
+func logFields(r *ops.LogLine) string {
+	var b strings.Builder
+	for _, f := range r.Fields {
+		b.WriteString(f.Key + "=" + f.Value + " ")
+	}
+	return b.String()
+}
 
 func agentState(r *ops.Agent) string {
 	if r.Busy && r.State == "idle" {
