@@ -27,6 +27,8 @@ type list struct {
 	open string
 	// placedAt is when the rows were last put in order afresh.
 	placedAt time.Time
+	// kept says that they have kept their places since then.
+	kept bool
 }
 
 // at is the index of the selected row, -1 for none.

@@ -60,6 +60,7 @@ type model struct {
 	shown       ops.Snapshot // the rows of view, filtered and sorted
 	shownOrder  int          // the order they were made with
 	orders      int          // the newest order
+	keyAt       time.Time    // when the last key was pressed
 	overviewAt  int          // the place of the selected row of the overview
 	shownEvents []ops.Event
 	shownLog    []ops.LogLine

@@ -30,16 +30,27 @@ type ordered struct {
 }
 
 // restTime is how long rows keep the order that they have on the screen, so that a list can be read while what it shows
-// changes many times a second. What needs attention moves up at once.
+// changes many times a second. What needs attention moves up at once, unless a person has pressed a key in this time: then no
+// row moves, so that the next key finds its row where it was seen.
 const restTime = 5 * time.Second
 
 func (m *model) order() order {
 	l := m.lists[m.view]
 	o := order{number: m.orders, view: m.view, table: views.TableState{Sort: l.Sort, Reverse: l.Reverse, Filter: l.Filter}}
-	if m.shownOrder == m.orders && !m.wanted && time.Since(l.placedAt) < restTime {
+	o.table.Still = time.Since(m.keyAt) < restTime
+	if m.shownOrder == m.orders && !m.wanted && (o.table.Still || time.Since(l.placedAt) < restTime) {
 		o.table.Places = l.index // never changed, only replaced
 	}
 	return o
+}
+
+// settle makes the order afresh that was kept, when no key was pressed and no order made for a time.
+func (m *model) settle() tea.Cmd {
+	l := m.lists[m.view]
+	if !l.kept || m.link.Paused || time.Since(m.keyAt) < restTime || time.Since(l.placedAt) < restTime {
+		return nil
+	}
+	return m.reorder()
 }
 
 // apply filters and sorts. Ten thousand rows take milliseconds, so it runs outside of the loop.
@@ -85,7 +96,8 @@ func (m *model) show(r ordered) tea.Cmd {
 	m.settleOverview()
 	if slices.Contains(ofLists, m.view) { // a snapshot does not have the rows of other views
 		l := m.lists[m.view]
-		if l.set(r.keys, r.index, r.total); r.fresh {
+		l.set(r.keys, r.index, r.total)
+		if l.kept = !r.fresh; r.fresh {
 			l.placedAt = time.Now()
 		}
 	}

@@ -161,3 +161,55 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 		}
 	}
 }
+
+// While a person presses keys, no row moves, not even for what begins to need attention. 5 s after the last key the order is made
+// afresh.
+func TestNoRowMovesWhileKeysArePressed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.snap.Sessions = crowd(time.Now(), 30)
+		g.snap.At = ops.At(time.Now())
+		l := live(t, g, Options{})
+		time.Sleep(time.Second)
+		key := func(name string) {
+			l.see(func(m *model) {
+				_, cmd := m.Update(press(name))
+				l.cmd(cmd)
+			})
+		}
+		key("2")
+		time.Sleep(time.Second)
+		stall := func(i int) {
+			g.change(func(g *gateway) {
+				g.snap.Sessions = slices.Clone(g.snap.Sessions)
+				r := &g.snap.Sessions[i]
+				r.State, r.Turn, r.TurnStartedAt = ops.SessionStalled, "late", ops.At(time.Now())
+				g.snap.At = ops.At(time.Now())
+			})
+			g.emit(ops.Event{Type: ops.EventTurnStalled, Subject: fmt.Sprintf("api:user:%03d", i)})
+		}
+		place := func(i int) (at int) {
+			l.see(func(m *model) { at = slices.Index(m.lists[views.Sessions].keys, fmt.Sprintf("api:user:%03d", i)) })
+			return at
+		}
+		before := place(20)
+		key("j")
+		stall(20)
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			if got := place(20); got != before {
+				t.Fatalf("the row went from %d to %d while keys are pressed", before, got)
+			}
+			key("j")
+		}
+		time.Sleep(restTime + 2*calm)
+		if got := place(20); got > 4 {
+			t.Errorf("5 s after the last key the stalled session is row %d", got)
+		}
+		stall(21)
+		time.Sleep(time.Second)
+		if got := place(21); got > 5 {
+			t.Errorf("with no key pressed the next stalled session is row %d after a second", got)
+		}
+	})
+}

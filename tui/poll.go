@@ -246,7 +246,7 @@ func (m *model) onTick() tea.Cmd {
 	m.feed.show(m.showsEvents())
 	look := m.maybeFetch(true)
 	m.stale = m.stale || look == nil // what the look finds is drawn in its place
-	cmds := []tea.Cmd{look, m.readHistory(), m.readMore(), m.tick()}
+	cmds := []tea.Cmd{look, m.readHistory(), m.readMore(), m.settle(), m.tick()}
 	if m.repaint != nil && m.repaint() {
 		cmds = append(cmds, tea.ClearScreen)
 	}

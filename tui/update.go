@@ -39,7 +39,7 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
-		m.stale = true
+		m.stale, m.keyAt = true, time.Now()
 		return tea.Batch(m.onKeys(msg), m.keep())
 	case tea.MouseMsg:
 		return tea.Batch(m.onMouse(msg), m.keep())

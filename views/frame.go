@@ -115,6 +115,8 @@ type TableState struct {
 	// it must, so that rows do not dance: what needs attention comes first at once, every other row keeps its place among
 	// those that had one, and new rows come where they belong. Nil: the order is made afresh.
 	Places map[string]int
+	// Still leaves rows in their places that need attention, too: a person is at the keys.
+	Still bool
 	// Filter is the filter as it was typed (see Order); Total the number of rows before it.
 	Filter string
 	Total  int

@@ -177,7 +177,7 @@ func (l *list[T]) sort(rows []*T, t TableState, now time.Time) {
 		l.arrange(rows)
 	case len(t.Places) > 0:
 		first := 0
-		for by.urgent != nil && !t.Reverse && first < len(rows) && by.urgent(rows[first], now) {
+		for by.urgent != nil && !t.Reverse && !t.Still && first < len(rows) && by.urgent(rows[first], now) {
 			first++
 		}
 		l.keep(rows[first:], t.Places)
