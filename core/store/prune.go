@@ -18,7 +18,9 @@ func (p Pruned) Add(q Pruned) {
 const (
 	goneSessions = `(SELECT id FROM sessions WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)`
 	// A life that was killed has no end; its last heartbeat counts instead.
-	goneLives = `(SELECT id FROM lives WHERE coalesce(ended_at, heartbeat_at) < ?1 AND outcome <> 'running' ORDER BY seq LIMIT ?2)`
+	// The ids of turns sort by their time, so the oldest come first, and an index of the ends would cost each turn a write.
+	goneTimelines = `(SELECT turn_id FROM (SELECT turn_id, at FROM timelines ORDER BY turn_id LIMIT ?2) WHERE at < ?1)`
+	goneLives     = `(SELECT id FROM lives WHERE coalesce(ended_at, heartbeat_at) < ?1 AND outcome <> 'running' ORDER BY seq LIMIT ?2)`
 )
 
 // Cutoffs say before when something must have ended to be deleted, by kind; of a kind with a zero time nothing is.
@@ -51,7 +53,7 @@ var prunings = []struct {
 	{"lives", "", ofRest, `DELETE FROM lives WHERE id IN ` + goneLives},
 	{"inbox", "", ofRest, `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
 	{"outbox", "", ofRest, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
-	{"timelines", "", ofRest, `DELETE FROM timelines WHERE turn_id IN (SELECT turn_id FROM timelines WHERE at < ?1 LIMIT ?2)`},
+	{"timelines", "", ofRest, `DELETE FROM timelines WHERE turn_id IN ` + goneTimelines},
 	{"responses", "", ofRest, `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
 	{"pairings", "", ofRest, `DELETE FROM pairings WHERE (platform, id) IN (SELECT platform, id FROM pairings WHERE asked < ?1 LIMIT ?2)`},
 	{"approvals", "", ofAudit, `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE ended_at < ?1 LIMIT ?2)`},

@@ -342,9 +342,6 @@ CREATE TABLE timelines (
     record  TEXT    NOT NULL
 ) STRICT;
 
--- index timelines_at on timelines
-CREATE INDEX timelines_at ON timelines (at);
-
 -- table turns on turns
 CREATE TABLE turns (
     id         TEXT    NOT NULL PRIMARY KEY,

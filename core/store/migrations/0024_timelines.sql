@@ -5,5 +5,3 @@ CREATE TABLE timelines (
     at      INTEGER, -- when the turn ended
     record  TEXT    NOT NULL
 ) STRICT;
-
-CREATE INDEX timelines_at ON timelines (at);
