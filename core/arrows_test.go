@@ -109,7 +109,7 @@ var arrows = map[string][]string{
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
 	"views":                            {"core/adapter/markdown", "core/lessons", "core/ops", "core/term", "core/filter"},
 	"views/lines":                      {"core/lessons", "core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
-	"tui":                              {"core/lessons", "core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg", "core/bound"},
+	"tui":                              {"views/lines", "core/lessons", "core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg", "core/bound"},
 	"tui/plain":                        {"core/ops", "core/text", "core/filter", "core/follow", "views/lines", "tui"},
 	"tui/console":                      {"core/lessons", "core/ops", "core/follow", "views/lines", "tui", "tui/plain"},
 	"tui/darkbg":                       {},

@@ -67,6 +67,7 @@ func settings() []command {
 		{name: "sort-by", help: "sort the rows by a column", takes: func(m *model) []string { return views.SortColumns(m.view) }, run: (*model).sortBy},
 		{name: "filter-by", help: "show what matches", free: true, run: (*model).setFilter},
 		{name: "search", help: "what was said in all conversations, newest first", free: true, run: (*model).search},
+		{name: "export", help: "write a session's conversation into a new file of this folder: export [KEY]", takes: func(m *model) []string { return views.Keys(m.snapshot(), views.Sessions) }, run: (*model).export},
 		{name: "quit", help: "ask how to leave", run: func(m *model, _ string) tea.Cmd { return m.askLeave() }},
 	}
 }

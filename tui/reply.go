@@ -189,7 +189,8 @@ func (r *reply) key(m *model, k tea.KeyMsg) tea.Cmd {
 		m.dialog = nil
 	case key == "t" && r.item.Session != "":
 		m.dialog = nil
-		return m.jump(views.Sessions, r.item.Session)
+		cmd := m.jump(views.Sessions, r.item.Session)
+		return tea.Batch(cmd, m.showPage(views.PageTalk))
 	case !r.armed:
 		return r.arm(m)
 	case key == "left", key == "shift+tab":

@@ -37,7 +37,7 @@ func (m *model) search(arg string) tea.Cmd {
 		ctx, cancel := context.WithTimeout(ctx, searchTimeout)
 		defer cancel()
 		s := searched{text: arg}
-		s.found, s.err = m.console.Search(ctx, ops.SearchQuery{Text: arg, Limit: searchMost})
+		s.found, s.err = m.console.Search(ctx, ops.SearchQuery{Text: arg, Limit: searchMost, By: operator()})
 		return s
 	})
 }

@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -229,4 +231,30 @@ func TestOP2_TheOutputOfAProcessIsLive(t *testing.T) {
 			t.Errorf("%d bytes were read, %d are cut, and it begins with %.20q", len(out.Text), out.Cut, out.Text)
 		}
 	})
+}
+
+// OP2: export writes the conversation into a new file that the owner alone reads, says where, and replaces none.
+func TestOP2_ExportWritesAPrivateFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	talks(t, 5, Options{}, func(l *pulse, _ *gateway) {
+		for range 2 { // within one second: the second one has the same name
+			l.send(press(":"))
+			for _, c := range "export cli:local" {
+				l.send(press(string(c)))
+			}
+			l.send(press("enter"))
+			l.pass(10 * time.Millisecond)
+		}
+		if !l.m.bad || !strings.Contains(l.m.message, "exists already") {
+			t.Errorf("a second export says %q", l.m.message)
+		}
+	})
+	files, err := filepath.Glob("cli-local-*.md")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the folder has %v, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if info, e := os.Stat(files[0]); err != nil || e != nil || info.Mode().Perm() != 0o600 || !strings.Contains(string(text), "message <1>") || !strings.Contains(string(text), "message <5>") {
+		t.Errorf("%v, %v: %s", err, e, text)
+	}
 }
