@@ -24,6 +24,7 @@ const busyRests = 4 * time.Second
 func (m *model) followSession() tea.Cmd {
 	if page := m.openPage(); page.Ends && len(views.InSight(m.bare())) > 0 && !m.detail.End {
 		m.detail.End = true
+		m.rouse()
 		return nil
 	}
 	if m.view != views.Sessions {

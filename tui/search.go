@@ -88,6 +88,7 @@ func (p *foundPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 		h := p.Hits[p.Selected]
 		m.dialog, m.sought = nil, sought{h.Session, h.Conversation, h.ID}
 		cmd := m.jump(views.Sessions, h.Session)
+		m.rouse() // the page may be open already, and wait
 		return tea.Batch(cmd, m.showPage(views.PageTalk))
 	case "esc", "q":
 		m.dialog = nil

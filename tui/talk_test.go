@@ -126,6 +126,20 @@ func TestOP2_ASearchOpensTheConversationAtTheMessage(t *testing.T) {
 			l.pass(time.Second)
 		}
 		l.mustShow(t, "message <9>")
+		l.pass(talkRests / 2)
+
+		g.hits[0].ID = "2" // of the conversation that is open, whose page waits for its next look
+		l.send(press(":"))
+		for _, c := range "search two" {
+			l.send(press(string(c)))
+		}
+		l.send(press("enter"))
+		l.pass(10 * time.Millisecond)
+		l.send(press("enter"))
+		l.pass(300 * time.Millisecond)
+		if talk := l.m.screen().Talk; talk.Found != "2" {
+			t.Errorf("the page is still at the message %q", talk.Found)
+		}
 	})
 }
 
