@@ -134,12 +134,18 @@ func (s *setup) save(changes []config.Setting) error {
 	if err := write(s.draft(), text); err != nil {
 		return err
 	}
-	if _, err := config.Load(config.Options{Path: s.draft()}); err != nil {
+	loaded, err := config.Load(config.Options{Path: s.draft()})
+	if err != nil {
 		return fmt.Errorf("the answers do not make a valid config; the file is unchanged: %w", err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.secrets)) {
 		if err := write(path, []byte(s.secrets[path]+"\n")); err != nil {
 			return err
+		}
+	}
+	for name, key := range loaded.Config.Credentials(s.Getenv).Models {
+		if key.Err != nil { // a gateway would not start
+			return fmt.Errorf("the key of the model %s cannot be read; the config is unchanged: %w", name, key.Err)
 		}
 	}
 	if s.base != nil && !bytes.Equal(s.base, text) {
