@@ -39,6 +39,7 @@ require (
 
 require (
 	github.com/gorilla/schema v1.4.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/time v0.10.0 // indirect
 )
 

@@ -1,32 +1,19 @@
 package setup
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
 
 	"gatewaytui/core/config"
 )
 
-// What is next to the config file.
-const (
-	draftEnd = ".setup" // the answers of a setup that was interrupted, as a config
-	oldEnd   = ".old"   // the config before the last setup
-)
-
-// fileMode and folderMode are those of everything that is written.
-const (
-	fileMode   = 0o600
-	folderMode = 0o700
-)
+// draftEnd ends the name of the file with the answers of a setup that was interrupted, which is a config next to the config.
+const draftEnd = ".setup"
 
 func (s *setup) draft() string { return s.Config + draftEnd }
 
@@ -59,7 +46,7 @@ func (s *setup) giveUp(err error) error {
 	}
 	edited, failed := config.Edit(s.base, s.changes())
 	if failed == nil {
-		failed = write(s.draft(), edited)
+		failed = config.WriteFile(s.draft(), edited)
 	}
 	if failed == nil {
 		s.say("")
@@ -112,7 +99,7 @@ func (s *setup) show(changes []config.Setting) {
 		s.say("  %s gets the secret (0600)", path)
 	}
 	if s.base != nil && len(changes) > 0 {
-		s.say("  The file as it was is kept as %s.", filepath.Base(s.Config)+oldEnd)
+		s.say("  The file as it was is kept as %s.", filepath.Base(s.Config)+config.OldEnd)
 	}
 }
 
@@ -125,13 +112,7 @@ func (s *setup) save(changes []config.Setting) error {
 	if s.base == nil {
 		text = slices.Concat([]byte("# gatewaytui config example prints every key with its default.\n\n"), text)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.Config), folderMode); err != nil {
-		return fmt.Errorf("make the folder of the config: %w", err)
-	}
-	if now, err := os.ReadFile(s.Config); err == nil && !bytes.Equal(now, s.base) || err != nil && !errors.Is(err, fs.ErrNotExist) || err != nil && s.base != nil {
-		return fmt.Errorf("write the config: %s was changed meanwhile by another program; run setup again", s.Config)
-	}
-	if err := write(s.draft(), text); err != nil {
+	if err := config.WriteFile(s.draft(), text); err != nil {
 		return err
 	}
 	loaded, err := config.Load(config.Options{Path: s.draft()})
@@ -139,7 +120,7 @@ func (s *setup) save(changes []config.Setting) error {
 		return fmt.Errorf("the answers do not make a valid config; the file is unchanged: %w", err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.secrets)) {
-		if err := write(path, []byte(s.secrets[path]+"\n")); err != nil {
+		if err := config.WriteFile(path, []byte(s.secrets[path]+"\n")); err != nil {
 			return err
 		}
 	}
@@ -148,27 +129,10 @@ func (s *setup) save(changes []config.Setting) error {
 			return fmt.Errorf("the key of the model %s cannot be read; the config is unchanged: %w", name, key.Err)
 		}
 	}
-	if s.base != nil && !bytes.Equal(s.base, text) {
-		if err := write(s.Config+oldEnd, s.base); err != nil {
-			return err
-		}
-	}
-	if err := write(s.Config, text); err != nil {
+	if err := config.Replace(s.Config, s.base, text); err != nil {
 		return err
 	}
 	_ = os.Remove(s.draft()) // the next setup sees that it is older than the config
 	s.say("  written")
-	return nil
-}
-
-// write replaces a file in one step.
-func write(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", path, err)
-	}
-	err := renameio.WriteFile(path, data, fileMode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
 	return nil
 }
