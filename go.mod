@@ -28,6 +28,7 @@ require (
 	github.com/tidwall/btree v1.8.2
 	github.com/yuin/goldmark v1.8.7
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/tools v0.50.0
@@ -39,7 +40,6 @@ require (
 
 require (
 	github.com/gorilla/schema v1.4.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/time v0.10.0 // indirect
 )
 

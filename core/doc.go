@@ -51,6 +51,7 @@
 //	service       service managers: who runs the gateway, what they allow and hear, unit files
 //	doctor        checks that return findings
 //	setup         the questions of the first configuration, what is tried of the answers, and how the config is written
+//	importer      persona, skills, people and conversations of other gateways, taken over
 //	demo          the home and the config of gatewaytui --demo
 //	config        the config file
 //	reload        what a changed config file changes, and when each key holds

@@ -380,3 +380,6 @@ func dotted(path []string) string {
 	}
 	return strings.Join(parts, ".")
 }
+
+// Bare reports whether TOML writes a key without quotes: it has letters, digits, - and _ alone.
+func Bare(key string) bool { return key != "" && strings.Trim(key, bare) == "" }

@@ -1,0 +1,268 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"gatewaytui/core/text"
+)
+
+// What Hermes has in its home (hermes-agent.nousresearch.com, "Configuration", "Which file does what").
+const (
+	hermesConfig = "config.yaml"
+	hermesEnv    = ".env"
+	hermesState  = "state.db"
+	hermesKeys   = "sessions/sessions.json"
+)
+
+// stateBound is how long the database of Hermes may take to be read.
+const stateBound = 30 * time.Second
+
+func readHermes(ctx context.Context, p *Plan) {
+	p.document("SOUL.md", "SOUL.md", "")
+	p.document("AGENTS.md", "AGENTS.md", "")
+	p.document("memories/USER.md", "USER.md", "the agent reads it when it needs it: mention it in AGENTS.md")
+	if _, err := p.root.Stat("memories/MEMORY.md"); err == nil {
+		p.leave(Memory, "memories/MEMORY.md", "there is no place for memories yet")
+	}
+	p.skills("skills", 0)
+	p.hermesVariables()
+	p.hermesModel()
+	if _, err := p.root.Stat("cron/jobs.json"); err == nil {
+		p.leave(Job, "cron/jobs.json", "there is no place for jobs yet")
+	}
+	if _, err := p.root.Stat("auth.json"); err == nil {
+		p.secret("auth.json", "")
+	}
+	p.hermesTalks(ctx)
+}
+
+// hermesVariables takes the lists of .env, and names its secrets.
+func (p *Plan) hermesVariables() {
+	data, found := p.read(Other, hermesEnv, maxConfig)
+	if !found {
+		return
+	}
+	variables := parseEnv(data)
+	for _, v := range variables {
+		from := hermesEnv + " " + v.name
+		switch v.name {
+		case "TELEGRAM_ALLOWED_USERS":
+			p.allow(from, "telegram", "adapters.telegram.allow", strings.Split(v.value, ","))
+		case "DISCORD_ALLOWED_USERS":
+			p.allow(from, "discord", "adapters.discord.allow", strings.Split(v.value, ","))
+		case "TELEGRAM_HOME_CHANNEL":
+			if isNumber(v.value) {
+				p.set(Person, from, v.value, "adapters", "telegram", "home")
+			}
+		case "TELEGRAM_BOT_TOKEN":
+			p.secret(from, "TELEGRAM_BOT_TOKEN")
+		case "DISCORD_BOT_TOKEN":
+			p.secret(from, "DISCORD_TOKEN")
+		case "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY":
+			p.secret(from, v.name)
+		default:
+			switch {
+			case strings.HasSuffix(v.name, "_ALLOWED_USERS"):
+				p.leave(Person, from, "this platform is not here")
+			case strings.HasSuffix(v.name, "_KEY"), strings.HasSuffix(v.name, "_TOKEN"), strings.HasSuffix(v.name, "_SECRET"), strings.HasSuffix(v.name, "_PASSWORD"):
+				p.secret(from, "")
+			}
+		}
+	}
+}
+
+// variable is one line of a .env file.
+type variable struct{ name, value string }
+
+// parseEnv reads lines NAME=value, with export in front and quotes around the value, as shells have them.
+func parseEnv(data []byte) (all []variable) {
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxConfig)
+	for lines.Scan() {
+		line := strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export ")
+		name, value, is := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); !is || !isID(name) {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if quote := value; len(quote) >= 2 && (quote[0] == '"' || quote[0] == '\'') && quote[len(quote)-1] == quote[0] {
+			value = quote[1 : len(quote)-1]
+		}
+		if value != "" {
+			all = append(all, variable{name, value})
+		}
+	}
+	return all
+}
+
+// hermesModel takes the model of config.yaml.
+func (p *Plan) hermesModel() {
+	data, found := p.read(Model, hermesConfig, maxConfig)
+	if !found {
+		return
+	}
+	conf, err := parseYAML(data)
+	if err != nil {
+		p.leave(Model, hermesConfig, "cannot be parsed: "+err.Error())
+		return
+	}
+	provider, name, base := conf.text("model", "provider"), conf.text("model", "default"), conf.text("model", "base_url")
+	if name == "" {
+		name = conf.text("model")
+	}
+	if first, rest, is := strings.Cut(name, "/"); is && (provider == "" || provider == "auto") && base == "" {
+		provider, name = first, rest
+		if first != "anthropic" && first != "openai" {
+			provider, name = "openrouter", first+"/"+rest
+		}
+	}
+	if conf.text("model", "api_key") != "" {
+		p.secret(hermesConfig+" model.api_key", "")
+	}
+	p.model(hermesConfig+" model", provider, name, base)
+	if conf.table("mcp_servers") != nil {
+		p.leave(Other, hermesConfig+" mcp_servers", "there is no place for servers yet")
+	}
+}
+
+// hermesTalks takes the conversations of state.db whose chat is known.
+func (p *Plan) hermesTalks(ctx context.Context) {
+	fi, err := p.root.Lstat(hermesState)
+	switch {
+	case err != nil:
+		return
+	case !fi.Mode().IsRegular():
+		p.leave(Conversation, hermesState, "it is not a regular file")
+		return
+	}
+	if wal, err := p.root.Stat(hermesState + "-wal"); err == nil && wal.Size() > 0 {
+		p.leave(Conversation, hermesState, "Hermes has it open, or was killed: stop Hermes, so that it closes the database")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, stateBound)
+	defer cancel()
+	if err := p.readState(ctx); err != nil {
+		p.leave(Conversation, hermesState, "cannot be read: "+err.Error())
+	}
+}
+
+// readState reads the sessions and messages of the database. The file is not trusted: its schema runs no code, and every result is
+// bounded.
+func (p *Plan) readState(ctx context.Context) error {
+	file := filepath.Join(p.root.Name(), hermesState)
+	q := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_defensive": {"1"}, "_pragma": {"trusted_schema(0)", "query_only(1)", "cell_size_check(1)"}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	keys := p.hermesSessionKeys()
+	hasKey := db.QueryRowContext(ctx, `SELECT session_key FROM sessions LIMIT 1`).Scan(new(any))
+	column := "session_key"
+	if hasKey != nil && !errors.Is(hasKey, sql.ErrNoRows) {
+		column = "''" // an earlier version
+	}
+	rows, err := db.QueryContext(ctx, `SELECT CAST(id AS TEXT), CAST(COALESCE(`+column+`, '') AS TEXT), CAST(COALESCE(source, '') AS TEXT) FROM sessions ORDER BY started_at DESC LIMIT ?`, maxItems)
+	if err != nil {
+		return err
+	}
+	type session struct{ id, key, source string }
+	var all []session
+	for rows.Next() {
+		var s session
+		if err := rows.Scan(&s.id, &s.key, &s.source); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		if s.key == "" {
+			s.key = keys[s.id]
+		}
+		all = append(all, s)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	taken, elsewhere := map[string]bool{}, 0
+	for _, s := range all {
+		key := strings.TrimPrefix(s.key, "agent:main:")
+		from := hermesState + " " + s.id
+		switch {
+		case !chatKey(key) || strings.HasPrefix(key, "discord:"): // Hermes has the channel in a direct message's key, and here it is the user
+			elsewhere++
+		case taken[key]:
+			p.leave(Conversation, from, "an earlier conversation of "+key)
+		default:
+			messages, err := hermesMessages(ctx, db, s.id)
+			if err != nil {
+				return fmt.Errorf("read session %s: %w", s.id, err)
+			}
+			taken[key] = len(messages) > 0
+			p.take(from, key, "hermes:"+s.id, messages, 0)
+		}
+	}
+	if elsewhere > 0 {
+		p.leave(Conversation, hermesState, text.Count(elsewhere, "session") + " of no chat of a platform that is here, or of a chat of several people")
+	}
+	return nil
+}
+
+// hermesSessionKeys are the keys of sessions by their ids, from the file that earlier versions have.
+func (p *Plan) hermesSessionKeys() map[string]string {
+	keys := map[string]string{}
+	data, found := p.read(Conversation, hermesKeys, maxTranscript)
+	if !found {
+		return keys
+	}
+	var all map[string]struct {
+		ID string `json:"session_id"`
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		p.leave(Conversation, hermesKeys, "cannot be parsed: "+err.Error())
+	}
+	for key, s := range all {
+		if s.ID != "" {
+			keys[s.ID] = key
+		}
+	}
+	return keys
+}
+
+// hermesMessages are the newest messages of a session, oldest first.
+func hermesMessages(ctx context.Context, db *sql.DB, id string) (messages []message, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT CAST(role AS TEXT), substr(CAST(COALESCE(content, '') AS TEXT), 1, ?), CAST(COALESCE(timestamp, 0) AS REAL) FROM messages
+		WHERE session_id = ? AND role IN ('user', 'assistant') ORDER BY id DESC LIMIT ?`, maxText+1, id, maxMessages)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var role, words string
+		var at float64
+		if err := rows.Scan(&role, &words, &at); err != nil {
+			return nil, err
+		}
+		var when time.Time
+		if at > 0 && at < math.MaxInt32 {
+			when = time.UnixMilli(int64(at * 1000))
+		}
+		if m, is := said(role, words, when); is {
+			messages = append(messages, m)
+		}
+	}
+	slices.Reverse(messages)
+	return messages, rows.Err()
+}
