@@ -107,7 +107,7 @@ func (p *Plan) skill(from, name string) {
 		p.leave(Skill, from, w.why)
 	case w.skipped > 0:
 		p.copies = append(p.copies, w.files...)
-		p.add(Skill, from, to, Taken, "without " + text.Count(w.skipped, "link or special file"))
+		p.add(Skill, from, to, Taken, "without "+text.Count(w.skipped, "link or special file"))
 	default:
 		p.copies = append(p.copies, w.files...)
 		p.add(Skill, from, to, Taken, "")

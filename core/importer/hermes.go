@@ -215,7 +215,7 @@ func (p *Plan) readState(ctx context.Context) error {
 		}
 	}
 	if elsewhere > 0 {
-		p.leave(Conversation, hermesState, text.Count(elsewhere, "session") + " of no chat of a platform that is here, or of a chat of several people")
+		p.leave(Conversation, hermesState, text.Count(elsewhere, "session")+" of no chat of a platform that is here, or of a chat of several people")
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestOP7_OpenClawIsTakenOver(t *testing.T) {
 	}
 	all := states(p)
 	for _, part := range []string{
-		"not taken memory workspace/MEMORY.md", "not taken job cron/jobs.json", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "somebody", "whatsapp", "research",
+		"not taken memory workspace/MEMORY.md", "not taken job cron/jobs.json", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "max", "whatsapp", "research",
 		"telegram:dm:4711 (3 messages, 1 line could not be read)", "names no transcript", "its transcript is missing", "taken conversation agents/main/sessions/sessions.json agent:main:telegram:group:-1001234",
 	} {
 		if !strings.Contains(all, part) {

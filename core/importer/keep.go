@@ -14,9 +14,6 @@ import (
 	"gatewaytui/core/store"
 )
 
-// batch is how many messages are written at once.
-const batch = 500
-
 // life stands for the life that a turn belongs to.
 const life = "import"
 
@@ -86,14 +83,5 @@ func (t talk) keep(ctx context.Context, s *store.Store, now time.Time) error {
 			rows[i].Who = who
 		}
 	}
-	n := min(batch, len(rows))
-	if err := s.BeginTurn(ctx, session, turn, rows[:n]...); err != nil {
-		return err
-	}
-	for ; n < len(rows); n += batch {
-		if err := s.AppendMessages(ctx, id, turn.ID, rows[n:min(n+batch, len(rows))], nil); err != nil {
-			return err
-		}
-	}
-	return s.EndTurn(ctx, session, turn, nil)
+	return s.Import(ctx, session, turn, rows)
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ type tree map[string]any
 // parseYAML reads a YAML document that is a table.
 func parseYAML(data []byte) (t tree, err error) {
 	defer func() {
-		if r := recover(); r != nil { // of the parser, for a document that nobody wrote by hand
+		if r := recover(); r != nil { // of the parser, for a document made to break it
 			err = errors.New("it cannot be parsed")
 		}
 	}()
@@ -39,29 +40,44 @@ func uncommented(data []byte) []byte {
 		}
 	}
 	for i := 0; i < len(data); i++ {
+		rest := data[i:]
 		switch c := data[i]; {
 		case c == '"' || c == '\'':
-			for i++; i < len(data) && data[i] != c; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
+			i += stringEnd(rest)
 		case c == '\t' || c == '\r':
 			out[i] = ' '
-		case c == '/' && i+1 < len(data) && data[i+1] == '/':
-			from := i
-			for i < len(data) && data[i] != '\n' {
-				i++
-			}
-			blank(from, i)
-		case c == '/' && i+1 < len(data) && data[i+1] == '*':
-			from := i
-			for i += 2; i < len(data) && (data[i] != '/' || data[i-1] != '*'); i++ {
-			}
-			blank(from, min(i+1, len(data)))
+		case bytes.HasPrefix(rest, []byte("//")):
+			end := i + commentEnd(rest, "\n")
+			blank(i, end)
+			i = end - 1
+		case bytes.HasPrefix(rest, []byte("/*")):
+			end := i + commentEnd(rest, "*/")
+			blank(i, end)
+			i = end - 1
 		}
 	}
 	return out
+}
+
+// stringEnd is where the string ends that a text begins with: the place of its last quote, or of the end of the text.
+func stringEnd(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case text[0]:
+			return i
+		case '\\':
+			i++
+		}
+	}
+	return len(text)
+}
+
+// commentEnd is the length of the comment that a text begins with, and that this ends.
+func commentEnd(text []byte, with string) int {
+	if n := bytes.Index(text[2:], []byte(with)); n >= 0 {
+		return 2 + n + len(with)
+	}
+	return len(text)
 }
 
 // at is what stands at a path; nil: nothing.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-
 	"gatewaytui/core/config"
 )
 
