@@ -3,20 +3,15 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
+	"gatewaytui/core/importer/statedb"
 	"gatewaytui/core/text"
 )
 
@@ -160,58 +155,39 @@ func (p *Plan) hermesTalks(ctx context.Context) {
 	}
 }
 
-// readState reads the sessions and messages of the database. The file is not trusted: its schema runs no code, and every result is
-// bounded.
+// readState reads the sessions and messages of the database.
 func (p *Plan) readState(ctx context.Context) error {
-	file := filepath.Join(p.root.Name(), hermesState)
-	q := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_defensive": {"1"}, "_pragma": {"trusted_schema(0)", "query_only(1)", "cell_size_check(1)"}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?"+q.Encode())
+	db, err := statedb.Open(filepath.Join(p.root.Name(), hermesState))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1)
-	keys := p.hermesSessionKeys()
-	hasKey := db.QueryRowContext(ctx, `SELECT session_key FROM sessions LIMIT 1`).Scan(new(any))
-	column := "session_key"
-	if hasKey != nil && !errors.Is(hasKey, sql.ErrNoRows) {
-		column = "''" // an earlier version
-	}
-	rows, err := db.QueryContext(ctx, `SELECT CAST(id AS TEXT), CAST(COALESCE(`+column+`, '') AS TEXT), CAST(COALESCE(source, '') AS TEXT) FROM sessions ORDER BY started_at DESC LIMIT ?`, maxItems)
+	sessions, err := db.Sessions(ctx, maxItems)
 	if err != nil {
 		return err
 	}
-	type session struct{ id, key, source string }
-	var all []session
-	for rows.Next() {
-		var s session
-		if err := rows.Scan(&s.id, &s.key, &s.source); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		if s.key == "" {
-			s.key = keys[s.id]
-		}
-		all = append(all, s)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
-	}
-	taken, elsewhere := map[string]bool{}, 0
-	for _, s := range all {
-		key := strings.TrimPrefix(s.key, "agent:main:")
-		from := hermesState + " " + s.id
+	keys, taken, elsewhere := p.hermesSessionKeys(), map[string]bool{}, 0
+	for _, s := range sessions {
+		key := strings.TrimPrefix(cmp.Or(s.Key, keys[s.ID]), "agent:main:")
+		from := hermesState + " " + s.ID
 		switch {
 		case !chatKey(key) || strings.HasPrefix(key, "discord:"): // Hermes has the channel in a direct message's key, and here it is the user
 			elsewhere++
 		case taken[key]:
 			p.leave(Conversation, from, "an earlier conversation of "+key)
 		default:
-			messages, err := hermesMessages(ctx, db, s.id)
+			rows, err := db.Messages(ctx, s.ID, maxMessages, maxText+1)
 			if err != nil {
-				return fmt.Errorf("read session %s: %w", s.id, err)
+				return fmt.Errorf("read session %s: %w", s.ID, err)
+			}
+			var messages []message
+			for _, m := range rows {
+				if m, is := said(m.Role, m.Content, m.At); is {
+					messages = append(messages, m)
+				}
 			}
 			taken[key] = len(messages) > 0
-			p.take(from, key, "hermes:"+s.id, messages, 0)
+			p.take(from, key, "hermes:"+s.ID, messages, 0)
 		}
 	}
 	if elsewhere > 0 {
@@ -239,30 +215,4 @@ func (p *Plan) hermesSessionKeys() map[string]string {
 		}
 	}
 	return keys
-}
-
-// hermesMessages are the newest messages of a session, oldest first.
-func hermesMessages(ctx context.Context, db *sql.DB, id string) (messages []message, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT CAST(role AS TEXT), substr(CAST(COALESCE(content, '') AS TEXT), 1, ?), CAST(COALESCE(timestamp, 0) AS REAL) FROM messages
-		WHERE session_id = ? AND role IN ('user', 'assistant') ORDER BY id DESC LIMIT ?`, maxText+1, id, maxMessages)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var role, words string
-		var at float64
-		if err := rows.Scan(&role, &words, &at); err != nil {
-			return nil, err
-		}
-		var when time.Time
-		if at > 0 && at < math.MaxInt32 {
-			when = time.UnixMilli(int64(at * 1000))
-		}
-		if m, is := said(role, words, when); is {
-			messages = append(messages, m)
-		}
-	}
-	slices.Reverse(messages)
-	return messages, rows.Err()
 }
