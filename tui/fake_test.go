@@ -270,8 +270,8 @@ func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) 
 	return ops.Page[ops.Rule]{}, nil
 }
 
-func (g *gateway) Plan(ctx context.Context) (ops.Plan, error) {
-	return ops.Plan{WorstCaseMS: 28_000, Fits: true}, g.enter(ctx)
+func (g *gateway) Plan(ctx context.Context, assume ...string) (ops.Plan, error) {
+	return ops.Plan{WorstCaseMS: 28_000, DrainMS: 20_000, Fits: true, If: assume, Phases: []ops.PlanPhase{{Name: "drain", BudgetMS: 20_000, Bound: "shutdown.drain_timeout"}}}, g.enter(ctx)
 }
 
 func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {

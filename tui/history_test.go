@@ -442,3 +442,25 @@ func TestOP6_NoKeyOfAReplayActsOnTheGateway(t *testing.T) {
 		}
 	})
 }
+
+// The keys of the plan page change what is assumed, the gateway computes the plan of it, and leaving takes it back.
+func TestOP9_ThePlanPageAsksWhatIf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway().withLives(3), Options{})
+		b.send(tea.WindowSizeMsg{Width: 140, Height: 40})
+		b.keys("6", "]")
+		b.mustShow("what if", "drain                   20s", "This is what a stop would do now")
+		b.keys("+", "+", "-")
+		b.mustShow("what if      drain=30s")
+		b.keys("j", "+", "j", "+", "j", " ")
+		name := b.m.snap.Adapters[0].Name
+		b.mustShow("drain=30s, processes=10, fsync=50ms and hang="+name, "HANGS")
+		b.keys("k", "k", " ", "j", "-", "j", " ", "G", "g", " ") // all taken back
+		b.mustShow("This is what a stop would do now")
+		b.keys("+", "left", "]")
+		b.mustShow("This is what a stop would do now", "drain                   20s")
+		if got := b.g.commands(); len(got) > 0 {
+			t.Errorf("the page asked the gateway for %+v", got)
+		}
+	})
+}

@@ -75,6 +75,7 @@ type model struct {
 	stopPage    views.StopPage
 	history     history
 	replay      *replay // the open one, or the last
+	whatIf      whatIf
 	more        sessionPages
 	lastFilter  string
 	sought      sought // empty: nothing is

@@ -75,6 +75,7 @@ func (m *model) openView(v views.View) tea.Cmd {
 	m.feed.show(m.showsEvents())
 	m.detail = views.Detail{Page: m.lists[v].open}
 	m.happened(viewOpened)
+	forget := m.forgetWhatIf()
 	if v == views.Shutdown {
 		m.history.wanted = true
 		m.stopPage = views.StopLives
@@ -85,7 +86,7 @@ func (m *model) openView(v views.View) tea.Cmd {
 	m.filterEvents()
 	m.resize()
 	cmd := m.reorder()
-	return tea.Batch(cmd, m.maybeFetch(true), m.readHistory())
+	return tea.Batch(cmd, forget, m.maybeFetch(true), m.readHistory())
 }
 
 // page is how many lines a key moves by that moves by a page.
@@ -109,7 +110,10 @@ func (m *model) move(by int) tea.Cmd {
 		case views.StopLives, views.StopReport:
 			l.move(by)
 			return m.readHistory()
-		case views.StopPlan, views.StopReplay:
+		case views.StopPlan:
+			m.whatIf.at = min(max(m.whatIf.at+by, 0), len(m.assumable())-1)
+			return nil
+		case views.StopReplay:
 			return nil
 		}
 		s := m.bare()

@@ -119,18 +119,19 @@ func (m *model) turn(to views.StopPage) tea.Cmd {
 	if to != views.StopReplay && m.replay != nil {
 		m.replay.Paused = true
 	}
+	forget := m.forgetWhatIf()
 	m.resize()
-	return m.readHistory()
+	return tea.Batch(forget, m.readHistory())
 }
 
 func pageBindings() []binding {
 	to := func(p views.StopPage) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { return m.turn(p) }
 	}
-	return []binding{
+	return append([]binding{
 		{action: "lives", keys: []string{"left", "h"}, label: "lives", help: "from a report or the plan to the list of past lives", in: ofStop, pages: notReplay, disabledReason: needsPage, do: to(views.StopLives)},
 		{action: "plan", keys: []string{"]"}, label: "plan", help: "what a stop would do now; left goes back to the past lives", in: ofStop, pages: notReplay, disabledReason: needsNoPlan, do: to(views.StopPlan)},
-	}
+	}, whatIfBindings()...)
 }
 
 // notReplay are the pages whose keys change the page.

@@ -54,6 +54,7 @@ type fetchRequest struct {
 	stop, plan bool
 	rates      time.Duration // of which figures are wanted; 0: none
 	seen       ops.Status    // with which a mere status is compared
+	assume     []string      // of the plan
 	order      order
 	most       []ops.Most // what of the tables the open view needs
 	before     *ops.Snapshot
@@ -147,7 +148,7 @@ func (w fetchRequest) fetch(ctx context.Context, c ops.Console) fetched {
 		}
 	}
 	if l.err == nil && w.plan {
-		if p, err := c.Plan(ctx); err == nil {
+		if p, err := c.Plan(ctx, w.assume...); err == nil {
 			l.plan = &p
 		}
 	}
@@ -210,11 +211,12 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 		return nil
 	}
 	w := fetchRequest{
-		full:  m.dirty || m.snap == nil || m.wanted,
-		stop:  m.stopping() != nil,
-		plan:  (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
-		rates: m.ratesDue(now),
-		seen:  m.status, order: m.order(), most: m.most(now), before: m.snap, more: m.more.rows, held: m.held(),
+		full:   m.dirty || m.snap == nil || m.wanted,
+		stop:   m.stopping() != nil,
+		assume: m.whatIf.assume(),
+		plan:   (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
+		rates:  m.ratesDue(now),
+		seen:   m.status, order: m.order(), most: m.most(now), before: m.snap, more: m.more.rows, held: m.held(),
 	}
 	if w.full && !m.wanted {
 		gap := max(fullGap, fullShare*m.fullTook)
@@ -287,7 +289,7 @@ func (m *model) onFetched(l fetched) tea.Cmd {
 	}
 	m.status = l.status
 	if l.plan != nil {
-		m.plan, m.planAt = *l.plan, l.at
+		m.tookPlan(*l.plan, l.at)
 	}
 	if l.snap != nil {
 		m.snap = l.snap

@@ -173,6 +173,8 @@ func (m *model) showHistory(s *views.Screen) {
 		return
 	case views.StopReplay:
 		m.showReplay(s)
+	case views.StopPlan:
+		s.WhatIf = m.showWhatIf()
 	case views.StopReport:
 		s.Stop, s.Life = nil, m.life()
 		if s.Life != nil {

@@ -149,6 +149,8 @@ type Screen struct {
 	Stop     *ops.Shutdown
 	StopItem string
 	Plan     ops.Plan
+	// WhatIf is what the plan page assumes.
+	WhatIf WhatIf
 	// Earlier are the reports of the stops before Stop, newest first, as far as they are known.
 	Earlier []ops.Shutdown
 	// Replay says that Stop is a moment of a past stop that is played back; nil: it is not.

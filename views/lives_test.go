@@ -172,6 +172,20 @@ func TestThePastLivesLookAsReviewed(t *testing.T) {
 			s.Replay.Paused = true
 			return s
 		},
+		"what-if": func() Screen {
+			s := livesScreen(someLives(), 0)
+			s.StopPage = StopPlan
+			s.Plan.If, s.Plan.ExpectedMS = []string{"drain=30s", "processes=20", "hang=feishu"}, 17_000
+			s.Plan.Phases = append([]ops.PlanPhase(nil), s.Plan.Phases...)
+			s.Plan.Phases[2].BudgetMS, s.Plan.Phases[2].Bound = 30_000, "--if drain=30s"
+			s.Plan.Phases[5].ExpectedMS, s.Plan.Phases[5].Expects = 2000, "20 processes killed after the grace"
+			s.Plan.Phases[6].ExpectedMS, s.Plan.Phases[6].Expects = 15_000, "feishu hangs"
+			s.WhatIf = WhatIf{At: 4, Rows: []Assumption{
+				{"drain", "30s", true}, {"processes ignore TERM", "20", true}, {"one fsync takes", "0s", false}, {"telegram", "answers", false}, {"feishu", "HANGS", true},
+			}}
+			s.Hints = []Hint{{"left", "lives"}, {"+", "more"}, {"-", "less"}, {"space", "hangs"}, {":", "command"}, {"?", "help"}}
+			return s
+		},
 		"hostile": func() Screen { return livesScreen([]ops.Life{hostileLife(), hostileLife()}, 0) },
 		"hostile-opened": func() Screen {
 			s, l := opened(2), hostileLife()

@@ -44,7 +44,7 @@ func shutdownBody(s Screen, w, h int) []string {
 	case StopLives:
 		return livesBody(&s, w, h)
 	case StopPlan:
-		return fit(planLines(&s, w, h), w, h)
+		return fit(planPage(&s, w, h), w, h)
 	}
 	d := drawStop(&s)
 	switch {

@@ -235,7 +235,7 @@ func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], erro
 	return page(f, q, f.lives...)
 }
 
-func (f *fake) Plan(context.Context) (ops.Plan, error) { return f.plan, nil }
+func (f *fake) Plan(context.Context, ...string) (ops.Plan, error) { return f.plan, nil }
 
 func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {
 	f.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/tui"
 	"gatewaytui/views/lines"
 )
@@ -142,11 +143,15 @@ func listVerbs(p *program) []*cobra.Command {
 }
 
 func planVerb(p *program) *cobra.Command {
+	var assume []string
 	c := p.verb(&cobra.Command{
 		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
-		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
-		RunE:    showing(p, (*remote.Gateway).Plan, lines.Printer.Plan),
+		Example: "  gatewaytui plan\n  gatewaytui plan --if drain=60s --if hang=telegram --if processes=100\n  gatewaytui plan --json | jq .worst_case_ms",
+		RunE: showing(p, func(g *remote.Gateway, ctx context.Context) (ops.Plan, error) {
+			return g.Plan(ctx, assume...)
+		}, lines.Printer.Plan),
 	})
+	c.Flags().StringArrayVar(&assume, "if", nil, "assume what `CASE` says, and again for more: "+shutdown.Assumptions)
 	p.tableFlag(c)
 	return c
 }

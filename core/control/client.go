@@ -158,8 +158,8 @@ func (c *Client) Rates(ctx context.Context, span time.Duration) (ops.Rates, erro
 	return get[ops.Rates](ctx, c, "/v1/rates", values(map[string]string{"span": given}))
 }
 
-func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
-	return get[ops.Plan](ctx, c, "/v1/plan", nil)
+func (c *Client) Plan(ctx context.Context, assume ...string) (ops.Plan, error) {
+	return get[ops.Plan](ctx, c, "/v1/plan", url.Values{"if": assume})
 }
 
 func (c *Client) Shutdown(ctx context.Context) (ops.Shutdown, error) {

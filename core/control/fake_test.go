@@ -160,8 +160,8 @@ func (f *fake) Rates(_ context.Context, span time.Duration) (ops.Rates, error) {
 	}, nil
 }
 
-func (f *fake) Plan(context.Context) (ops.Plan, error) {
-	return ops.Plan{Phases: []ops.PlanPhase{{Name: "mark", BudgetMS: 500, Critical: true, Bound: "fixed"}}, WorstCaseMS: 88_000, DrainMS: 60_000, SupervisorBudgetMS: 90_000, Fits: true}, nil
+func (f *fake) Plan(_ context.Context, assume ...string) (ops.Plan, error) {
+	return ops.Plan{If: assume, Phases: []ops.PlanPhase{{Name: "mark", BudgetMS: 500, Critical: true, Bound: "fixed"}}, WorstCaseMS: 88_000, DrainMS: 60_000, SupervisorBudgetMS: 90_000, Fits: true}, nil
 }
 
 func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {

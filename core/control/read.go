@@ -33,6 +33,13 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, target string)
 	one(s, func(ctx context.Context) (ops.Snapshot, error) { return s.opt.Console.Snapshot(ctx, most...) }, fillSnapshot, tables...)(w, r, target)
 }
 
+// plan answers with the plan of a stop, under the assumptions of the parameter "if", which may be repeated.
+func (s *Server) plan(w http.ResponseWriter, r *http.Request, target string) {
+	one(s, func(ctx context.Context) (ops.Plan, error) {
+		return s.opt.Console.Plan(ctx, r.URL.Query()["if"]...)
+	}, func(p *ops.Plan) { p.Phases = filled(p.Phases) }, "if")(w, r, target)
+}
+
 // history is the console's, with the reports in it made fit for scripts.
 func (s *Server) history(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
 	page, err := s.opt.Console.History(ctx, q)

@@ -51,7 +51,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/rates", s.rates, false},
 		{"GET", "/v1/approvals/rules", list(s, console.Rules), false},
 		{"GET", "/v1/people", list(s, console.People), false},
-		{"GET", "/v1/plan", one(s, console.Plan, func(p *ops.Plan) { p.Phases = filled(p.Phases) }), false},
+		{"GET", "/v1/plan", s.plan, false},
 		{"GET", "/v1/shutdown", one(s, console.Shutdown, fillShutdown), false},
 		{"GET", "/v1/search", s.search, false},
 		{"GET", "/v1/history", list(s, s.history), false},

@@ -52,6 +52,7 @@ func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
 		"processes":    {"GET", "/v1/processes", 200},
 		"adapters":     {"GET", "/v1/adapters", 200},
 		"plan":         {"GET", "/v1/plan", 200},
+		"what-if":      {"GET", "/v1/plan?if=drain=60s&if=hang=telegram", 200},
 		"shutdown":     {"GET", "/v1/shutdown", 200},
 		"history":      {"GET", "/v1/history", 200},
 		"preview":      {"GET", "/v1/preview?verb=session.reset&target=a", 200},

@@ -127,11 +127,6 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	return s, nil
 }
 
-// Plan implements ops.Console: the plan of a graceful stop as it would run now.
-func (op *Operator) Plan(context.Context) (ops.Plan, error) {
-	return op.o.Lifecycle.Plan().Rows(op.o.Lifecycle.Budget()), nil
-}
-
 // Shutdown implements ops.Console.
 func (op *Operator) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	if run := op.o.Lifecycle.Run(); run != nil {

@@ -45,9 +45,10 @@ type Console interface {
 	// Rates is what the gateway did in the span that ends now, of this life alone: see RateSpans. A span of 0 is RateSpan.
 	Rates(ctx context.Context, span time.Duration) (Rates, error)
 
-	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
-	// stopped on this home answers Shutdown with CodeNotFound.
-	Plan(ctx context.Context) (Plan, error)
+	// Plan is the shutdown as it would run now, or under assumptions such as "drain=60s" and "hang=telegram"; one that cannot
+	// be used is an error with CodeInvalid. Shutdown is the one that runs, or the last one. A gateway that never stopped on
+	// this home answers Shutdown with CodeNotFound.
+	Plan(ctx context.Context, assume ...string) (Plan, error)
 	Shutdown(ctx context.Context) (Shutdown, error)
 	// History is the past lives, newest first; the current one leads with OutcomeRunning.
 	History(ctx context.Context, q Query) (Page[Life], error)

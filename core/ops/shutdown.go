@@ -50,6 +50,11 @@ type Plan struct {
 	Fits bool `json:"fits"`
 	// Shrunk names the phases that were shortened to fit, each with what the config asked for.
 	Shrunk []ShrunkPhase `json:"shrunk,omitempty"`
+	// ExpectedMS is how long the stop takes if nothing hangs but what If assumes, each running turn goes on to the end of the
+	// drain, and everything else ends at once.
+	ExpectedMS int64 `json:"expected_ms"`
+	// If are the assumptions under which all of this holds; empty: things are as they are now.
+	If []string `json:"if,omitempty"`
 }
 
 // PlanPhase is one phase of a plan.
@@ -59,6 +64,9 @@ type PlanPhase struct {
 	Critical bool   `json:"critical"`
 	// Bound is the config key that sets the budget, or the words "fixed" and what fixes it.
 	Bound string `json:"bound"`
+	// ExpectedMS is how much of the budget is expected to be used, and Expects says by what.
+	ExpectedMS int64  `json:"expected_ms"`
+	Expects    string `json:"expects,omitempty"`
 	PhaseRules
 }
 

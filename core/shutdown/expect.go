@@ -14,6 +14,8 @@ const Hangs time.Duration = -1
 type Expected struct {
 	Phase string
 	Takes time.Duration
+	// Why says for people what it is; Expect does not read it.
+	Why string
 }
 
 // Expect is how long each phase of p takes, in order, in a stop of mode m under a service manager that kills after limit

@@ -34,7 +34,7 @@ func commands() []command {
 		{"inbox", "[TEXT]", "list what waits for a person, with the ids that approve, deny and answer take", lists("request", ops.Console.Inbox, inboxSentence)},
 		{"rules", "[TEXT]", "list the rules that approvals made, with the ids that remove-rule takes", lists("rule", ops.Console.Rules, ruleSentence)},
 		{"budgets", "", "say what is spent of each budget", show(ops.Console.Budgets, lines.Printer.Budgets)},
-		{"plan", "", "say what a stop would do now", show(ops.Console.Plan, lines.Printer.Plan)},
+		{"plan", "[CASE …]", "say what a stop would do now, or in a case such as drain=60s hang=telegram", plan},
 		{"shutdown", "", "say what the running stop waits for, or how the last one went", show(ops.Console.Shutdown, lines.Printer.Shutdown)},
 		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*Console).history},
 		{"watch", "", "print events as they happen; watch again to stop", (*Console).watch},
@@ -43,6 +43,12 @@ func commands() []command {
 		all = append(all, verbCommand(spec))
 	}
 	return append(all, command{"quit", "", "leave", (*Console).quit})
+}
+
+func plan(l *Console, ctx context.Context, rest string) error {
+	return show(func(c ops.Console, ctx context.Context) (ops.Plan, error) {
+		return c.Plan(ctx, strings.Fields(rest)...)
+	}, lines.Printer.Plan)(l, ctx, "")
 }
 
 func verbCommand(spec ops.VerbSpec) command {

@@ -213,15 +213,43 @@ func itemCount(p ops.Phase) string {
 var planColumns = []Column[ops.PlanPhase]{
 	{"PHASE", func(r ops.PlanPhase) string { return r.Name }, 0},
 	{"AT MOST", func(r ops.PlanPhase) string { return text.Millis(r.BudgetMS) }, 1},
-	{"CRITICAL", func(r ops.PlanPhase) string { return yes(r.Critical) }, 3},
+	{"EXPECTED", func(r ops.PlanPhase) string { return expected(r.ExpectedMS) }, 3},
+	{"CRITICAL", func(r ops.PlanPhase) string { return yes(r.Critical) }, 5},
 	{"SET BY", func(r ops.PlanPhase) string { return r.Bound }, 2},
+	{"EXPECTS", func(r ops.PlanPhase) string { return r.Expects }, 4},
+}
+
+// expected is a time that is expected of a phase.
+func expected(ms int64) string {
+	if ms == 0 {
+		return "·"
+	}
+	return text.Millis(ms)
+}
+
+// Expected is how long a stop is expected to take, and why.
+func Expected(plan ops.Plan) string {
+	var why []string
+	for _, p := range plan.Phases {
+		if p.Expects != "" {
+			why = append(why, p.Name+" "+text.Millis(p.ExpectedMS)+" ("+p.Expects+")")
+		}
+	}
+	if len(why) == 0 {
+		return "no time worth naming: no turn runs, and nothing is assumed to hang"
+	}
+	return text.Millis(plan.ExpectedMS) + ": " + strings.Join(why, ", ")
 }
 
 // Plan prints the plan of a stop.
 func (p Printer) Plan(plan ops.Plan) {
 	p.Hidden(Table(p, planColumns, plan.Phases))
 	p.Say("")
+	for i, assumption := range plan.If {
+		p.Say("%-11s %s", []string{"if", ""}[min(i, 1)], assumption)
+	}
 	p.Say("worst case  %s, %s of it for running turns", text.Millis(plan.WorstCaseMS), text.Millis(plan.DrainMS))
+	p.Say("expected    %s", Expected(plan))
 	switch {
 	case plan.SupervisorBudgetMS == 0:
 		p.Say("limit       none known: no service manager told one (shutdown.supervisor_budget sets it)")
