@@ -149,7 +149,7 @@ func planLines(s *Screen, w, h int) []string {
 func (s *Screen) expected() string {
 	p := &s.Plan
 	if p.ExpectedMS <= 0 {
-		return "no time worth naming: no turn runs, and nothing is assumed to hang"
+		return "0s: nothing runs or hangs"
 	}
 	text := tenths(ops.Span(p.ExpectedMS))
 	if limit := ops.Span(p.SupervisorBudgetMS); limit > 0 {

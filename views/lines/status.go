@@ -236,7 +236,7 @@ func Expected(plan ops.Plan) string {
 		}
 	}
 	if len(why) == 0 {
-		return "no time worth naming: no turn runs, and nothing is assumed to hang"
+		return "0s: nothing runs or hangs"
 	}
 	return text.Millis(plan.ExpectedMS) + ": " + strings.Join(why, ", ")
 }
