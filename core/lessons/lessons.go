@@ -251,6 +251,16 @@ func tenths(d time.Duration) string {
 	return strconv.FormatFloat(max(d, 0).Seconds(), 'f', 1, 64) + "s"
 }
 
+// gaveUp names what the stop did not wait for any longer.
+func gaveUp(r ops.Shutdown) (out []string) {
+	for _, p := range r.Phases {
+		for _, it := range overdue(p) {
+			out = append(out, itemName(it))
+		}
+	}
+	return out
+}
+
 // phaseOf is the phase of r called name.
 func phaseOf(r ops.Shutdown, name string) (ops.Phase, bool) {
 	for _, p := range r.Phases {
@@ -269,6 +279,8 @@ func note(m model, l Lessons) string {
 		return "the plan was shortened to the service manager's limit of " + tenths(m.limit) + ": a shorter phase gives its time to the others"
 	case len(l.Advice) > 0:
 		return ""
+	case len(gaveUp(m.report)) > 0:
+		return "nothing: " + text.Some(gaveUp(m.report), mostNamed) + " did not end, and what the stop gives it is as short as is advised"
 	case len(drain.Items) > 0 && len(overdue(drain)) == 0 && ops.Span(drain.ElapsedMS) >= time.Second:
 		return "nothing: the drain waited for turns that ended, and a shorter one would have interrupted them"
 	}

@@ -210,6 +210,10 @@ func TestOP9_AStopSaysWhereItsTimeWentAndWhatWouldHelp(t *testing.T) {
 	if got := Of(stopWith(t, b, 0, nil)); len(got.Advice) != 0 || got.Note != "nothing: no phase took long" || !strings.HasPrefix(got.Left, "not counted") {
 		t.Errorf("an instant stop teaches %+v", got)
 	}
+	b.Adapter = time.Second
+	if got := Of(stopWith(t, b, 0, hangs)); len(got.Advice) != 0 || !strings.HasPrefix(got.Note, "nothing: feishu did not end") {
+		t.Errorf("a stop that cannot be shortened teaches %+v", got)
+	}
 	waited := Of(stopWith(t, b, 0, []task{{phase: "drain", kind: "turn", id: "api:1", takes: 20 * time.Second}}))
 	if len(waited.Advice) != 0 || !strings.Contains(waited.Note, "the drain waited for turns that ended") {
 		t.Errorf("a drain that was needed teaches %+v", waited)
