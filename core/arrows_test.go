@@ -20,7 +20,7 @@ var arrows = map[string][]string{
 	"core/demo":     {"core/ops", "core/config", "core/instance"},
 	"core/host": {
 		"core/ops", "core/term", "core/bound", "core/limit", "core/files", "core/media", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/bot", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
-		"core/control", "core/demo", "core/doctor", "core/fence", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
+		"core/control", "core/demo", "core/doctor", "core/fence", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/reload", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},
 	"core/lessons":                     {"core/ops", "core/shutdown", "core/text"},
@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"core/events":                      {"core/ops"},
 	"core/health":                      {"core/ops", "core/term", "core/background", "core/limit", "core/store", "core/text"},
 	"core/recovery":                    {"core/ops", "core/term", "core/text", "core/background", "core/config", "core/delivery", "core/health", "core/instance", "core/lives", "core/media", "core/process", "core/session", "core/store"},
-	"core/operator":                    {"core/timeline", "core/access", "core/budget", "core/window", "core/media", "core/people", "core/ops", "core/term", "core/text", "core/filter", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/limit", "core/logs", "core/metrics", "core/process", "core/rates", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
+	"core/operator":                    {"core/reload", "core/timeline", "core/access", "core/budget", "core/window", "core/media", "core/people", "core/ops", "core/term", "core/text", "core/filter", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/limit", "core/logs", "core/metrics", "core/process", "core/rates", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
 	"core/phases":                      {"core/environment", "core/ops", "core/bound", "core/config", "core/adapter", "core/agent", "core/approval", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/lives", "core/notices", "core/operator", "core/reap", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
 	"core/notices":                     {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
 	"core/people":                      {"core/ops", "core/term", "core/store"},

@@ -37,6 +37,7 @@ type Config struct {
 	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
 	Adapters Adapters `toml:"adapters"`
 	Console  Console  `toml:"console" doc:"The screens."`
+	Reload   Reload   `toml:"config" doc:"This file. \"gatewaytui reload\" applies a changed one without a restart."`
 	Log      Log      `toml:"log" doc:"The log."`
 	Metrics  Metrics  `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 
@@ -303,6 +304,11 @@ type Console struct {
 	OnHangup string `toml:"on_hangup" default:"detach" doc:"when the terminal goes away: \"detach\" lets the gateway go on without it, \"stop\" stops the gateway"`
 	Theme    string `toml:"theme" default:"auto" doc:"auto, dark, light, high-contrast or mono"`
 	Texts    string `toml:"texts" default:"all" doc:"what operators see of conversations: \"all\"; \"lengths\" (who, when, how long, tools by name); \"none\""`
+}
+
+// Reload is [config].
+type Reload struct {
+	Watch bool `toml:"watch" doc:"apply a changed file after 2 s without a write, unless a change may loosen security: that waits for \"gatewaytui reload\""`
 }
 
 // Log is [log].

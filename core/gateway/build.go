@@ -47,14 +47,15 @@ func New(o Options) (*Gateway, error) {
 	g.buildConversations(reached)
 	g.buildAdapters()
 	g.phases = g.newPhases()
+	g.reloading = &reloading{g: g, one: make(chan struct{}, 1)}
 	g.Operator = operator.New(operator.Options{
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
-			g.approvals, g.budget, g.trust.people,
+			g.approvals, g.budget, g.trust.people, g.reloading,
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
-		}, Rules: g.approvals, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
+		}, Rules: g.approvals, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: func() (may, ask bool) {
 			choice := g.config().Tools.MayStop
 			return choice != config.No, choice == config.Ask

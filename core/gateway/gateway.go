@@ -79,6 +79,7 @@ type Gateway struct {
 	notices       *notices.Notices
 	budget        *budget.Ledger
 	approvals     *approval.Book
+	reloading     *reloading
 }
 
 // watchers are the goroutines that watch a running gateway, which end with ctx, and what else lasts as long as it.
@@ -131,7 +132,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
-	for _, watch := range []func(context.Context){g.watch, g.health.WatchConfig, g.health.WatchStore, g.recovery.Beat} {
+	for _, watch := range []func(context.Context){g.watch, g.reloading.watch, g.health.WatchStore, g.recovery.Beat} {
 		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
 	g.watchers.Go(func() { g.rates.Run(g.watchers.ctx, g.levels) })

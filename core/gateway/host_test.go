@@ -6,6 +6,7 @@ import (
 
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/reload"
 )
 
 // hostDouble is a host whose answers a test sets; what is nil answers nothing.
@@ -83,7 +84,15 @@ func (h *hostDouble) Over(code int) {
 }
 
 func (h *hostDouble) Diagnosis() (*os.File, error)             { return h.diagnosis() }
-func (*hostDouble) ConfigChanged() (bool, error)               { return false, nil }
 func (*hostDouble) Booted() (ago time.Duration, known bool)    { return 0, false }
 func (*hostDouble) LogTrouble() (text string, since time.Time) { return "", time.Time{} }
 func (*hostDouble) Dump()                                      {}
+
+// fixedConfig is a config file that never changes.
+type fixedConfig struct{}
+
+func (fixedConfig) Look() (string, error)           { return "", nil }
+func (fixedConfig) InForce() (string, time.Time)    { return "", time.Time{} }
+func (fixedConfig) Plan() (reload.Plan, error)      { return reload.Plan{}, nil }
+func (fixedConfig) Build(reload.Plan) (Next, error) { return Next{}, nil }
+func (fixedConfig) Adopt(reload.Plan)               {}

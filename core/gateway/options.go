@@ -40,6 +40,8 @@ type Options struct {
 	Supervisor Supervisor
 	Host       Host
 
+	// Configs is the config file, for reloads.
+	Configs Configs
 	// Redactor knows the secrets; nil masks what looks like one.
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.

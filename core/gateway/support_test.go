@@ -217,7 +217,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	}
 	l := &lab{t: t, dir: s.dir, chat: s.chat, ended: make(chan struct{})}
 	o := Options{
-		Settings: Settings{Config: s.cfg, Models: pool(s.model)}, Log: slog.New(s.log), Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
+		Settings: Settings{Config: s.cfg, Models: pool(s.model)}, Configs: fixedConfig{}, Log: slog.New(s.log), Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
 		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Search: filepath.Join(s.dir, "search.db"), Workdir: s.dir, Lives: lives.Files{Dir: t.TempDir()}.List()},
 		Limits:    &limit.Set{},
 		Media:     media.New(media.Options{Work: s.dir, Folder: files.New(s.dir, files.Own{}), Kept: filepath.Join(s.dir, "files"), Log: slog.New(s.log)}),

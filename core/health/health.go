@@ -38,8 +38,6 @@ type Gateway interface {
 
 // Host is what the program around the gateway knows of the machine.
 type Host interface {
-	// ConfigChanged reads the config file again and reports whether it has changed since the start.
-	ConfigChanged() (bool, error)
 	// ClockConfirmed reports whether a time service vouches for the wall clock.
 	ClockConfirmed(wall time.Time) bool
 	// Booted is how long ago the machine started, the time that it slept included; known is false where no clock measures
@@ -89,9 +87,9 @@ type Health struct {
 	// damaged says what of the database is damaged; it is empty while the database is sound.
 	damaged string
 	files   files
-	// configChanged is when the config file was first seen changed, configError why it could not be read.
-	configChanged time.Time
-	configError   string
+	// config is what is known of the config file, since configSince.
+	config      ConfigSeen
+	configSince time.Time
 	// lowResources is what the last check found the process to be short of.
 	lowResources []ops.Warning
 	// limitsReached are the bounds that were warnings at the last check.

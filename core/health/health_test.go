@@ -28,7 +28,6 @@ type gateway struct {
 
 func (g *gateway) State() (ops.State, bool) { return ops.StateRunning, true }
 
-func (g *gateway) ConfigChanged() (bool, error)            { return false, nil }
 func (g *gateway) ClockConfirmed(time.Time) bool           { return false }
 func (g *gateway) Booted() (ago time.Duration, known bool) { return 0, false }
 
@@ -113,24 +112,25 @@ func TestReadinessAnswersWithoutAWatcher(t *testing.T) {
 // TF29: a config file that has changed is a warning until it is as it was, and one that cannot be read says why.
 func TestTF29_AChangedConfigFileIsAWarning(t *testing.T) {
 	h, _, _ := open(t, func(o *Options) { o.Config.Path = "/etc/gateway.toml" })
+	level := []ops.ConfigChange{{Key: "log.level", Old: `"info"`, New: `"debug"`, Class: ops.ChangeNow}}
 	for _, tc := range []struct {
-		changed bool
-		err     error
-		want    string
+		seen ConfigSeen
+		want string
 	}{
-		{false, nil, ""},
-		{true, nil, "has changed since the start"},
-		{false, errors.New("permission denied"), "cannot be read: permission denied"},
-		{false, nil, ""},
+		{ConfigSeen{}, ""},
+		{ConfigSeen{Changed: true, Changes: level}, "has changed (log.level); `gatewaytui reload` applies it"},
+		{ConfigSeen{Problem: "permission denied"}, "not applied, and nothing changes: permission denied"},
+		{ConfigSeen{Restart: level}, "needs a restart: log.level"},
+		{ConfigSeen{}, ""},
 	} {
-		h.noteConfig(time.Now(), tc.changed, tc.err)
+		h.NoteConfig(time.Now(), tc.seen)
 		row, warnings := h.ConfigFile()
 		text := ""
 		for _, w := range warnings {
 			text += w.Message
 		}
-		if row.Changed != tc.changed && tc.err == nil || (text == "") != (tc.want == "") || !strings.Contains(text, tc.want) {
-			t.Errorf("changed %v, %v: the row says %v, the warning %q", tc.changed, tc.err, row.Changed, text)
+		if row.Changed != tc.seen.Changed || (text == "") != (tc.want == "") || !strings.Contains(text, tc.want) {
+			t.Errorf("%+v: the row says %v, the warning %q", tc.seen, row.Changed, text)
 		}
 	}
 }

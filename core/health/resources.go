@@ -1,12 +1,12 @@
 package health
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -90,59 +90,78 @@ func lowSpace(dir string) string {
 	return fmt.Sprintf("%s left on the disk of %s; what cannot be written is refused until there is room", humanize.IBytes(free), term.Clean(dir, 200))
 }
 
-// WarnConfigChanged is the code of the warning that the config file has changed since the gateway read it.
-const WarnConfigChanged = "config.changed"
+// WarnConfigChanged is the code of the warning that the config file has changed since the gateway read it, and WarnConfigRestart of the
+// one that it has keys which need a restart.
+const (
+	WarnConfigChanged = "config.changed"
+	WarnConfigRestart = "config.restart"
+)
 
-// configEvery is how often the config file is checked. It is read whole: a time of change may stay the same.
-const configEvery = 5 * time.Second
-
-// WatchConfig checks whether the config file has changed since the start (TF29), until ctx ends. It needs a separate
-// goroutine: a file system that hangs delays this check alone.
-func (h *Health) WatchConfig(ctx context.Context) {
-	tick := time.Tick(configEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick:
-			changed, err := h.o.Host.ConfigChanged()
-			h.noteConfig(now, changed, err)
-		}
-	}
+// ConfigSeen is what a look at the config file found.
+type ConfigSeen struct {
+	// Generation numbers the config in force, which was read at LoadedAt.
+	Generation int
+	LoadedAt   time.Time
+	// Changed means that the file would change something, Changes are the keys. Restart are the keys of the config in force that need a
+	// restart.
+	Changed          bool
+	Changes, Restart []ops.ConfigChange
+	// Problem says why the file cannot be applied; empty: it can.
+	Problem string
 }
 
-// noteConfig keeps what a check of the config file found.
-func (h *Health) noteConfig(now time.Time, changed bool, err error) {
+// same reports whether two looks found the same.
+func (s ConfigSeen) same(other ConfigSeen) bool {
+	return s.Changed == other.Changed && s.Problem == other.Problem && slices.Equal(s.Changes, other.Changes) && slices.Equal(s.Restart, other.Restart)
+}
+
+// NoteConfig keeps what a look at the config file found (TF29, OP4).
+func (h *Health) NoteConfig(now time.Time, s ConfigSeen) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.configError = ""
-	switch {
-	case err != nil:
-		h.configError = term.Clean(err.Error(), 300)
-	case !changed:
-		h.configChanged = time.Time{}
-	case h.configChanged.IsZero():
-		h.configChanged = now
+	if !s.same(h.config) {
+		h.configSince = now
 	}
+	h.config = s
 }
 
 // ConfigFile is the config file as operators see it, and what they should know of it.
 func (h *Health) ConfigFile() (ops.ConfigFile, []ops.Warning) {
 	row := h.o.Config
 	h.mu.Lock()
-	changed, unread := h.configChanged, h.configError
+	seen, since := h.config, ops.At(h.configSince)
 	h.mu.Unlock()
-	row.Changed = !changed.IsZero()
-	warning := func(text string, since ops.Time) []ops.Warning {
-		return []ops.Warning{{Code: WarnConfigChanged, Message: text, Since: since}}
+	if seen.Generation > 0 {
+		row.Generation = seen.Generation
+	}
+	if !seen.LoadedAt.IsZero() {
+		row.LoadedAt = ops.At(seen.LoadedAt)
+	}
+	row.Changed, row.Problem, row.Changes = seen.Changed, term.Clean(seen.Problem, 600), append(slices.Clone(seen.Changes), seen.Restart...)
+	warning := func(code, text string) []ops.Warning {
+		return []ops.Warning{{Code: code, Message: text, Since: since}}
 	}
 	switch {
-	case unread != "":
-		return row, warning("the config file "+row.Path+" cannot be read: "+unread, row.LoadedAt)
+	case seen.Problem != "":
+		return row, warning(WarnConfigChanged, "the config file is not applied, and nothing changes: "+row.Problem)
 	case row.Changed && row.Path == "":
-		return row, warning("a config file exists now, and the gateway runs with the embedded default; a restart applies the file", ops.At(changed))
+		return row, warning(WarnConfigChanged, "a config file exists now, and the gateway runs with the embedded default; `gatewaytui reload` applies the file")
 	case row.Changed:
-		return row, warning("the config file "+row.Path+" has changed since the start; a restart applies it", ops.At(changed))
+		return row, warning(WarnConfigChanged, "the config file "+row.Path+" has changed ("+keysOf(seen.Changes)+"); `gatewaytui reload` applies it, `gatewaytui reload --dry-run` shows how")
+	case len(seen.Restart) > 0:
+		return row, warning(WarnConfigRestart, "needs a restart: "+keysOf(seen.Restart))
 	}
 	return row, nil
+}
+
+// keysOf are the keys of changes, of many the first.
+func keysOf(changes []ops.ConfigChange) string {
+	var keys []string
+	for _, c := range changes {
+		keys = append(keys, c.Key)
+	}
+	if more := len(keys) - 5; more > 0 {
+		keys = append(keys[:5], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(keys, ", ")
 }

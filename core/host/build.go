@@ -66,7 +66,7 @@ func (l *life) apiAccess() *ops.APIAccess {
 func (l *life) build() (err error) {
 	l.parts = parts{broken: map[string]error{}, limits: &limit.Set{}, guard: &api.Guard{}}
 	p := &l.parts
-	if p.models, err = l.models(); err != nil {
+	if p.models, err = l.models(l.loaded.Config, l.prepared.scripts, l.secrets); err != nil {
 		return err
 	}
 	p.folder = l.folder()
@@ -182,12 +182,12 @@ func table(name string) string {
 	return "models." + name
 }
 
-// models are the models of the config.
-func (l *life) models() (*model.Pool, error) {
-	all := l.loaded.Config.ModelsByName()
+// models are the models of a config. scripts are those of the scripted ones.
+func (l *life) models(c config.Config, scripts map[string]*model.Script, secrets config.Credentials) (*model.Pool, error) {
+	all := c.ModelsByName()
 	var specs []model.Spec
 	for _, name := range config.Names(all) {
-		p, err := l.model(name, all[name])
+		p, err := l.model(name, all[name], scripts[name], secrets.Models[name])
 		if err != nil {
 			return nil, &SetupError{err}
 		}
@@ -197,11 +197,10 @@ func (l *life) models() (*model.Pool, error) {
 }
 
 // model is the provider of one model.
-func (l *life) model(name string, c config.Model) (model.Provider, error) {
-	if script := l.prepared.scripts[name]; script != nil {
+func (l *life) model(name string, c config.Model, script *model.Script, secret config.Credential) (model.Provider, error) {
+	if script != nil {
 		return model.NewScripted(script, cmp.Or(c.Name, "scripted"), c.ContextWindow), nil
 	}
-	secret := l.secrets.Models[name]
 	endpoint := model.NewOpenAI
 	if c.Provider == config.Anthropic {
 		endpoint = model.NewAnthropic

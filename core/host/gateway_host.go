@@ -40,8 +40,6 @@ func (l *life) Demo() *ops.Demo {
 	return &ops.Demo{Hangs: platforms.Hangs(l.prepared.demo), Talk: l.parts.talk.Lines()}
 }
 
-func (l *life) ConfigChanged() (bool, error) { return l.loaded.Changed() }
-
 func (l *life) LastReport(life string) (r ops.Shutdown, found bool, err error) {
 	return l.files.LastReport(life)
 }

@@ -35,7 +35,7 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
 		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Root: os.Geteuid() == 0,
-		Settings: l.settings(&l.loaded, l.parts.models, l.parts.folder),
+		Settings: l.settings(&l.loaded, l.parts.models, l.parts.folder), Configs: &configs{l: l, inForce: &l.loaded, secrets: l.secrets},
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()

@@ -120,6 +120,8 @@ type Options struct {
 	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
 	Inbox []InboxSource
 	Rules RuleBook
+	// Configs applies the config file.
+	Configs Configs
 
 	// Texts is what an operator sees of conversations (console.texts).
 	Texts ops.Texts

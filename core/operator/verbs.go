@@ -123,6 +123,7 @@ var verbs = map[ops.Verb]verb{
 			return "the stop is immediate now", nil, nil
 		},
 	},
+	ops.VerbReload:       {check: checkReload, preview: (*Operator).previewReload, run: (*Operator).reload},
 	ops.VerbBackup:       {run: (*Operator).backup},
 	ops.VerbForget:       {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
 	ops.VerbLetIn:        {run: (*Operator).letIn},

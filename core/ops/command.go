@@ -233,6 +233,13 @@ type Preview struct {
 	Kills     []string `json:"kills"`
 	Keeps     []string `json:"keeps"`
 	Loses     []string `json:"loses"`
+	// Applies, Loosens and Restarts are what a reload of the config changes: at once, at once with a possible loss of security, and
+	// only after a restart.
+	Applies  []string `json:"applies,omitempty"`
+	Loosens  []string `json:"loosens,omitempty"`
+	Restarts []string `json:"restarts,omitempty"`
+	// Seen names the state that was looked at, for Command.Expect; empty: the verb knows none.
+	Seen string `json:"seen,omitempty"`
 	// WorstCaseMS is what it may take.
 	WorstCaseMS int64 `json:"worst_case_ms,omitempty"`
 }

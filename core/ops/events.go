@@ -40,11 +40,13 @@ const (
 	// EventBudgetWarned says that a part of a budget is used, EventBudgetRefused that a call was not allowed; the subject is its session.
 	EventBudgetWarned  EventType = "budget.warned"
 	EventBudgetRefused EventType = "budget.refused"
-	EventRequest       EventType = "request"
-	EventShutdownPhase EventType = "shutdown.phase"
-	EventShutdownItem  EventType = "shutdown.item"
-	EventShutdownEnded EventType = "shutdown.ended"
-	EventWarning       EventType = "warning"
+	// EventConfigReloaded says that another config is in force; the subject is its file.
+	EventConfigReloaded EventType = "config.reloaded"
+	EventRequest        EventType = "request"
+	EventShutdownPhase  EventType = "shutdown.phase"
+	EventShutdownItem   EventType = "shutdown.item"
+	EventShutdownEnded  EventType = "shutdown.ended"
+	EventWarning        EventType = "warning"
 	// EventPersonAsked says that an unknown user has a code with which an owner can let them in.
 	EventPersonAsked EventType = "person.asked"
 	// EventDropped stands for events that a slow reader missed.
@@ -143,6 +145,15 @@ type BudgetChange struct {
 	Window   string  `json:"window"`
 }
 
+// ConfigReload is the payload of EventConfigReloaded, and the Result of VerbReload: the generation that is in force, what was applied, and
+// what needs a restart, each as KEY: OLD → NEW.
+type ConfigReload struct {
+	Applied    []string `json:"applied"`
+	By         string   `json:"by"`
+	Generation int      `json:"generation"`
+	Restarts   []string `json:"restarts"`
+}
+
 // PersonAsk is the payload of EventPersonAsked: until when the code counts, and what the platform calls the user.
 type PersonAsk struct {
 	ExpiresAt Time   `json:"expires_at"`
@@ -197,6 +208,7 @@ func (MessageAccepted) payload() {}
 func (Compacted) payload()       {}
 func (TurnChange) payload()      {}
 func (TurnEnd) payload()         {}
+func (ConfigReload) payload()    {}
 func (AdapterChange) payload()   {}
 func (ProcessChange) payload()   {}
 func (OperatorKill) payload()    {}

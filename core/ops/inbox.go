@@ -26,6 +26,8 @@ const (
 	InboxLooping     InboxKind = "looping"
 	InboxAdapter     InboxKind = "adapter"
 	InboxUndelivered InboxKind = "delivery"
+	// InboxConfig says that the config file has changed and may loosen security, or waits for a reload.
+	InboxConfig InboxKind = "config"
 	// InboxWarning is a warning of the status. It waits for no answer.
 	InboxWarning InboxKind = "warning"
 )

@@ -12,6 +12,7 @@ const (
 	LogApproval                 = "approval"
 	LogBudgetCut                = "budget.cut"
 	LogBudgetUnread             = "budget.unread"
+	LogConfig                   = "config"
 	LogContextFixed             = "context.fixed"
 	LogTooLong                  = "context.too_long"
 	LogSummaryFailed            = "context.unsummarised"

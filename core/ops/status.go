@@ -72,6 +72,11 @@ type ConfigFile struct {
 	// Changed says that the file has another content now, or that there is one where there was none: a start would not
 	// have this config.
 	Changed bool `json:"changed"`
+	// Generation numbers the config in force: 1 at the start, one more after each reload that changed something.
+	Generation int `json:"generation"`
+	// Changes are what a reload would change, as far as it is known; Problem says why the file cannot be applied.
+	Changes []ConfigChange `json:"changes,omitempty"`
+	Problem string         `json:"problem,omitempty"`
 }
 
 // Counts are the sizes of the gateway's tables.

@@ -31,10 +31,12 @@ const (
 	VerbForce     Verb = "shutdown.force"
 	VerbDiagnose  Verb = "diagnose"
 	VerbBackup    Verb = "backup"
-	VerbForget    Verb = "people.forget"
-	VerbApprove   Verb = "inbox.approve"
-	VerbDeny      Verb = "inbox.deny"
-	VerbAnswer    Verb = "inbox.answer"
+	// VerbReload applies the config file (OP4).
+	VerbReload  Verb = "reload"
+	VerbForget  Verb = "people.forget"
+	VerbApprove Verb = "inbox.approve"
+	VerbDeny    Verb = "inbox.deny"
+	VerbAnswer  Verb = "inbox.answer"
 	// VerbLetIn lets in the person of a code. VerbAddPerson and VerbRemovePerson say by id who may speak.
 	VerbLetIn        Verb = "people.approve"
 	VerbAddPerson    Verb = "people.add"
@@ -189,6 +191,12 @@ var Verbs = []VerbSpec{
 		Summary: "end the running shutdown as fast as the stores can be closed", Doing: "forcing", Done: "forced",
 		Examples: "gatewaytui shutdown force --yes",
 		Ends:     true, Word: "force", WhileStopping: true,
+	},
+	{
+		Verb: VerbReload, Path: "/v1/reload", Name: "reload",
+		Summary: "apply the config file without a restart", Doing: "reloading", Done: "reloaded",
+		Examples: "gatewaytui reload --dry-run\ngatewaytui reload",
+		DryRun:   true,
 	},
 	{
 		Verb: VerbBackup, Path: "/v1/backup", Name: "backup", Args: "FILE",
@@ -366,5 +374,8 @@ func (p Preview) Parts() []Part {
 		{"kill", p.Kills},
 		{"lose", p.Loses},
 		{"keep", p.Keeps},
+		{"change now", p.Applies},
+		{"change now, and may loosen security", p.Loosens},
+		{"need a restart for", p.Restarts},
 	}
 }

@@ -50,7 +50,6 @@ func (c *conversations) Restore(context.Context, store.Inbox) {}
 // host knows nothing of its machine.
 type host struct{}
 
-func (host) ConfigChanged() (bool, error)            { return false, nil }
 func (host) ClockConfirmed(time.Time) bool           { return false }
 func (host) Booted() (ago time.Duration, known bool) { return 0, false }
 

@@ -81,7 +81,7 @@ var classes = index([]struct {
 	{free, "adapters.telegram.home adapters.telegram.mention adapters.discord.home"},
 
 	{restarts, "console.on_hangup console.texts console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
-	{free, "log.level"},
+	{free, "log.level config.watch"},
 	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever
 })
 

@@ -7,6 +7,7 @@ package reload
 
 import (
 	"slices"
+	"strings"
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
@@ -18,6 +19,8 @@ const maxValue = 120
 
 // Plan is what a reload of a config does.
 type Plan struct {
+	// Digest names the content of the file; empty: there is none.
+	Digest string
 	// Changes are all keys that differ, in the order of the example.
 	Changes []ops.ConfigChange
 	// Next is the config that would be in force: the file's, but for the keys that need a restart.
@@ -26,7 +29,7 @@ type Plan struct {
 
 // Compare makes the plan of a reload from the config in force to the file's. Both are valid.
 func Compare(inForce, file *config.Loaded) Plan {
-	var p Plan
+	p := Plan{Digest: file.Digest()}
 	for _, d := range config.Differences(inForce, file) {
 		p.Changes = append(p.Changes, ops.ConfigChange{Key: term.Clean(d.Key, maxValue), Old: shown(d.Old), New: shown(d.New), Class: classOf(d)})
 	}
@@ -44,6 +47,16 @@ func (p Plan) Applies() bool { return len(p.Of(ops.ChangeNow, ops.ChangeSecurity
 
 // Loosens reports whether a change may loosen security: only an operator applies the plan then, as a whole.
 func (p Plan) Loosens() bool { return len(p.Of(ops.ChangeSecurity)) > 0 }
+
+// Remakes reports whether the plan changes what agents are made from: their models, tools, prompts and rules.
+func (p Plan) Remakes() bool {
+	return slices.ContainsFunc(p.Changes, func(c ops.ConfigChange) bool {
+		return c.Class != ops.ChangeRestart && !slices.ContainsFunc(apart, func(table string) bool { return strings.HasPrefix(c.Key, table) })
+	})
+}
+
+// apart are the tables that no agent is made from.
+var apart = []string{"routes[", "session.", "limits.", "access.", "budgets.", "adapters.", "retention.", "log.", "config.", "console."}
 
 // shown is a value of the config for people.
 func shown(value string) string { return term.Clean(term.Redact(value), maxValue) }
