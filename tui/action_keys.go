@@ -88,6 +88,7 @@ func actionBindings() []binding {
 			},
 		},
 		{action: "send", help: "send a message to a session's agent: send KEY TEXT", verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY"},
+		{action: "reload", help: "apply the config file without a restart: the dialog shows what changes", verb: ops.VerbReload, disabledReason: needsNoStop},
 		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
 		{action: "title", help: "name a session's conversation: title KEY TEXT", verb: ops.VerbTitle},
 		{action: "approve", help: "allow what a request of the inbox asks for: approve ID [turn|session|always]", verb: ops.VerbApprove, disabledReason: needsNoStop},

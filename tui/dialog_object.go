@@ -241,6 +241,9 @@ func (m *model) onPreviewed(p previewed) tea.Cmd {
 		return nil // it was slow to answer once: what was shown is the best there is
 	}
 	q.known = true
+	if len(q.cmds) == 1 && len(p.all) == 1 && p.all[0].Seen != "" { // what is confirmed is what was shown
+		q.cmds[0].Expect = p.all[0].Seen
+	}
 	q.Facts = merge(p.all)
 	if q.closes { // the eviction alone would keep what is ended here
 		q.Facts = slices.DeleteFunc(q.Facts, func(f views.Fact) bool { return f.Label == "would keep" })

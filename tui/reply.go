@@ -118,7 +118,7 @@ func (r *reply) choose() {
 // remedies are the keys of what can be done about a state that needs a person, as the lists have them.
 var remedies = map[string]answer{
 	"resume": {key: "c", label: "Resume"}, "reset": {key: "R", label: "Reset"}, "interrupt": {key: "I", label: "Interrupt"},
-	"reconnect": {key: "C", label: "Reconnect"}, "dismiss": {key: "y", label: "Dismiss"},
+	"reconnect": {key: "C", label: "Reconnect"}, "dismiss": {key: "y", label: "Dismiss"}, "reload": {key: "y", label: "Reload"},
 }
 
 // approvals are the answers to what is allowed or denied.

@@ -114,6 +114,7 @@ func (p *program) ask(ctx context.Context, g *remote.Gateway, r *request, previe
 	if err := expectSeen(ctx, g, r); err != nil {
 		return false, err
 	}
+	r.Expect = cmp.Or(r.Expect, preview.Seen)
 	lines.Printer{Out: p.err}.Preview(r.what(), preview) // it is a person who is asked
 	p.note("")
 	fmt.Fprint(p.err, "go on? [y/N] ")

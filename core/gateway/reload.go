@@ -50,7 +50,7 @@ const (
 	replaceMost = 10 * time.Second
 )
 
-// byWatch is who reloads where nobody asked for it.
+// byWatch is who reloads where no operator asked for it.
 const byWatch = "config.watch"
 
 // reloading applies the config file, one reload at a time. It is the part of the inbox that a changed file has.
@@ -257,14 +257,17 @@ func (r *reloading) Inbox() []ops.InboxItem {
 	}
 	return []ops.InboxItem{{
 		ID: itemID(seen.digest), Kind: ops.InboxConfig, AskedAt: ops.At(seen.since), State: ops.InboxWaiting, Who: "an operator",
-		Text: "the config file has changed; apply it?", Command: strings.Join(lines(seen.plan.Of(ops.ChangeNow, ops.ChangeSecurity)), "\n"), Reasons: reasons, Options: []string{},
+		Text: "the config file has changed; apply it?", Command: strings.Join(lines(seen.plan.Of(ops.ChangeNow, ops.ChangeSecurity)), "\n"), Reasons: reasons, Options: []string{optionReload},
 	}}
 }
+
+// optionReload is the answer that applies the file.
+const optionReload = "reload"
 
 // itemID is the id of the row for a content of the file.
 func itemID(digest string) string { return "CONFIG-" + strings.ToUpper(digest[:min(6, len(digest))]) }
 
-// Answer implements operator.InboxSource: approve reloads exactly what the row shows; deny leaves the file as it is.
+// Answer implements operator.InboxSource: it reloads exactly what the row shows.
 func (r *reloading) Answer(ctx context.Context, cmd ops.Command) (string, error) {
 	r.mu.Lock()
 	seen := r.seen
@@ -272,8 +275,8 @@ func (r *reloading) Answer(ctx context.Context, cmd ops.Command) (string, error)
 	if !seen.waits() || itemID(seen.digest) != cmd.Target {
 		return "", &ops.Error{Code: ops.CodeConflict, Message: "the config file has changed again, or is as it was", Hint: "nothing was done; look at the inbox again"}
 	}
-	if cmd.Verb != ops.VerbApprove {
-		return "", &ops.Error{Code: ops.CodeInvalid, Message: "a changed config file is announced until it is applied or changed back", Hint: "put the file back, or leave the row"}
+	if cmd.Text != optionReload {
+		return "", &ops.Error{Code: ops.CodeInvalid, Message: "a changed config file is announced until it is applied or changed back", Hint: "answer " + optionReload + ", or put the file back"}
 	}
 	done, err := r.Reload(ctx, seen.digest, "the inbox")
 	return operator.Reloaded(done), err

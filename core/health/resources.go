@@ -131,9 +131,7 @@ func (h *Health) ConfigFile() (ops.ConfigFile, []ops.Warning) {
 	h.mu.Lock()
 	seen, since := h.config, ops.At(h.configSince)
 	h.mu.Unlock()
-	if seen.Generation > 0 {
-		row.Generation = seen.Generation
-	}
+	row.Generation = max(seen.Generation, 1)
 	if !seen.LoadedAt.IsZero() {
 		row.LoadedAt = ops.At(seen.LoadedAt)
 	}

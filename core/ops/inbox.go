@@ -26,7 +26,7 @@ const (
 	InboxLooping     InboxKind = "looping"
 	InboxAdapter     InboxKind = "adapter"
 	InboxUndelivered InboxKind = "delivery"
-	// InboxConfig says that the config file has changed and may loosen security, or waits for a reload.
+	// InboxConfig says that the config file has changed. Its option reload applies what the row shows.
 	InboxConfig InboxKind = "config"
 	// InboxWarning is a warning of the status. It waits for no answer.
 	InboxWarning InboxKind = "warning"
@@ -34,7 +34,7 @@ const (
 
 // Remedied reports whether a request of this kind is answered by one of its options, each of which does something.
 func (k InboxKind) Remedied() bool {
-	return k == InboxSuspended || k == InboxLooping || k == InboxAdapter || k == InboxUndelivered
+	return k == InboxSuspended || k == InboxLooping || k == InboxAdapter || k == InboxUndelivered || k == InboxConfig
 }
 
 // InboxState is what became of a request of the inbox.

@@ -374,8 +374,8 @@ func (p Preview) Parts() []Part {
 		{"kill", p.Kills},
 		{"lose", p.Loses},
 		{"keep", p.Keeps},
-		{"change now", p.Applies},
-		{"change now, and may loosen security", p.Loosens},
-		{"need a restart for", p.Restarts},
+		{"change", p.Applies},
+		{"change (security)", p.Loosens},
+		{"leave for a restart", p.Restarts},
 	}
 }

@@ -184,7 +184,7 @@ func unitSettings(text string) settings {
 // lists are the settings that add up when they come more than once.
 var lists = map[string]bool{
 	"Unit.Wants": true, "Unit.After": true, "Unit.Before": true, "Unit.Requires": true, "Install.WantedBy": true,
-	"Service.ExecStart": true, "Service.ExecStartPre": true, "Service.ExecStop": true, "Service.EnvironmentFile": true,
+	"Service.ExecStart": true, "Service.ExecStartPre": true, "Service.ExecStop": true, "Service.ExecReload": true, "Service.EnvironmentFile": true,
 	"Service.RestartForceExitStatus": true, "Service.RestartPreventExitStatus": true, "Service.SuccessExitStatus": true,
 }
 

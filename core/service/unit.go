@@ -128,6 +128,7 @@ func SystemdUnit(v Values) (string, error) {
 	say("Type=notify")
 	say("NotifyAccess=main")
 	say("ExecStart=%s --no-tui", quote(v.Exec)) // dollar signs in the program are not variables: systemd.service(5), "Command lines"
+	say("ExecReload=%s reload", quote(v.Exec))
 	if v.System && v.User != "" {
 		say("User=%s", v.User)
 	} else if v.System {
