@@ -97,12 +97,14 @@ func (c *configs) platforms(next config.Config, secrets config.Credentials) (cha
 	}{
 		{
 			"telegram", now.Telegram.Enabled, next.Adapters.Telegram.Enabled,
-			bot.Options{BaseURL: now.Telegram.BaseURL, Groups: now.Telegram.Groups}, bot.Options{BaseURL: next.Adapters.Telegram.BaseURL, Groups: next.Adapters.Telegram.Groups},
+			bot.Options{BaseURL: now.Telegram.BaseURL, Groups: now.Telegram.Groups},
+			bot.Options{BaseURL: next.Adapters.Telegram.BaseURL, Groups: next.Adapters.Telegram.Groups},
 			c.secrets.Telegram, secrets.Telegram, func(o bot.Options) adapter.Platform { return telegram.New(o) },
 		},
 		{
 			"discord", now.Discord.Enabled, next.Adapters.Discord.Enabled,
-			bot.Options{BaseURL: now.Discord.BaseURL, Groups: now.Discord.Groups}, bot.Options{BaseURL: next.Adapters.Discord.BaseURL, Groups: next.Adapters.Discord.Groups},
+			bot.Options{BaseURL: now.Discord.BaseURL, Groups: now.Discord.Groups},
+			bot.Options{BaseURL: next.Adapters.Discord.BaseURL, Groups: next.Adapters.Discord.Groups},
 			c.secrets.Discord, secrets.Discord, func(o bot.Options) adapter.Platform { return discord.New(o) },
 		},
 	} {
