@@ -24,9 +24,13 @@ func pictures() map[string]Screen {
 		Buttons: []Button{{"esc", "Later"}, {"y", "Once"}, {"u", "Turn"}, {"s", "Session"}, {"a", "Always"}, {"n", "No"}, {"r", "Why"}},
 		Note:    "t opens the session",
 	}
+	timeline := screen(Sessions, fiveRows())
+	timeline.Table.Selected, timeline.Table.Marked, timeline.Detail.Page = "telegram:dm:4412", nil, "timeline"
+	timeline.Detail.Open, timeline.Detail.Whole = true, true
+	timeline.Turn = TurnTimeline{Timeline: turns()["running"], At: noon}
 	stuck := stopStates()["stuck"]()
 	report := opened(2)
-	return map[string]Screen{"overview": overview, "sessions": sessions, "inbox": inbox, "stuck-stop": stuck, "report": report}
+	return map[string]Screen{"overview": overview, "sessions": sessions, "timeline": timeline, "inbox": inbox, "stuck-stop": stuck, "report": report}
 }
 
 // The pictures of the README are frames of the console, to the cell.
