@@ -241,5 +241,5 @@ func (s *Screen) notice() (string, Role) {
 		text := "draining for " + clockSince(s.Now, d.Since) + after(", by ", s.clean(d.By, maxWord)) + colon(s.clean(d.Reason, 60))
 		return text + ". New turns are refused, " + count(max(s.Snap.Counts.RunningTurns, 0), "running turn") + " may finish; U resumes.", Slow
 	}
-	return "", Plain
+	return s.longWork(), Busy
 }
