@@ -95,3 +95,25 @@ func TestTheRowThatTakesThePlaceOfTheSelectedOneIsSelected(t *testing.T) {
 		t.Fatalf("after it was gone, %+v is selected, and %q is drawn so", at, b.m.lists[views.Overview].Selected)
 	}
 }
+
+func TestTheInboxesCountIsLitForOneSecondAfterItGrew(t *testing.T) {
+	g := newGateway()
+	b := newBench(t, g, Options{})
+	set := func(n int) {
+		g.mu.Lock()
+		g.snap.Counts.Inbox = n
+		g.mu.Unlock()
+		b.refresh()
+	}
+	if set(1); !b.m.screen().InboxGrew {
+		t.Fatal("a request came, and its count is not lit")
+	}
+	b.m.now = b.m.now.Add(time.Second)
+	if b.m.screen().InboxGrew {
+		t.Fatal("the count is lit for more than a second")
+	}
+	b.m.inboxGrew = time.Time{}
+	if set(0); b.m.screen().InboxGrew {
+		t.Fatal("an inbox that became smaller lights its count")
+	}
+}
