@@ -257,7 +257,7 @@ func (r *reloading) Inbox() []ops.InboxItem {
 	}
 	return []ops.InboxItem{{
 		ID: itemID(seen.digest), Kind: ops.InboxConfig, AskedAt: ops.At(seen.since), State: ops.InboxWaiting, Who: "an operator",
-		Text: "the config file has changed; apply it?", Command: strings.Join(lines(seen.plan.Of(ops.ChangeNow, ops.ChangeSecurity)), "\n"), Reasons: reasons, Options: []string{optionReload},
+		Text: "the config file has changed; apply it?", Command: strings.Join(lines(seen.plan.Of(ops.ChangeNow, ops.ChangeSecurity)), "; "), Reasons: reasons, Options: []string{optionReload},
 	}}
 }
 

@@ -33,13 +33,13 @@ func (op *Operator) previewReload(p *ops.Preview, _ ops.Command) {
 		return
 	}
 	p.Seen = plan.Digest
-	lines := func(class ops.ChangeClass) (all []string) {
+	lines := func(class ops.ChangeClass, note string) (all []string) {
 		for _, c := range plan.Of(class) {
-			all = append(all, c.String())
+			all = append(all, c.String()+note)
 		}
 		return all
 	}
-	p.Applies, p.Loosens, p.Restarts = lines(ops.ChangeNow), lines(ops.ChangeSecurity), lines(ops.ChangeRestart)
+	p.Applies, p.Loosens, p.Restarts = lines(ops.ChangeNow, ""), lines(ops.ChangeSecurity, " (security)"), lines(ops.ChangeRestart, " (needs a restart)")
 	if !plan.Applies() {
 		p.Keeps = append(p.Keeps, "the config in force: the file changes nothing that can be applied")
 		return

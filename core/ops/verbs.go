@@ -375,7 +375,7 @@ func (p Preview) Parts() []Part {
 		{"lose", p.Loses},
 		{"keep", p.Keeps},
 		{"change", p.Applies},
-		{"change (security)", p.Loosens},
-		{"leave for a restart", p.Restarts},
+		{"loosen", p.Loosens},
+		{"defer", p.Restarts},
 	}
 }
