@@ -173,7 +173,7 @@ func TestOP4_TheWatchAppliesNothingThatLoosensSecurity(t *testing.T) {
 		g.socket(http.MethodGet, "/v1/inbox", nil, &page)
 		return slices.ContainsFunc(page.Items, func(i ops.InboxItem) bool { return i.Kind == ops.InboxConfig })
 	})
-	time.Sleep(4 * time.Second) // twice the time after which a file is applied
+	time.Sleep(4 * time.Second) // modelled: twice the time after which the watch applies a file
 	if c := g.config(); c.Generation != 2 || !c.Changed {
 		t.Fatalf("the watch applied it: %+v", c)
 	}
