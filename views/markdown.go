@@ -116,7 +116,7 @@ func (o *Opts) flow(runs []run, w int) []string {
 			default:
 				f.endWord()
 				c, size := utf8.DecodeRuneInString(rest)
-				if c == '\n' {
+				if f.gap++; c == '\n' {
 					f.endLine()
 				}
 				rest = rest[size:]
@@ -139,6 +139,7 @@ type flowing struct {
 	used  int // cells of line
 	word  []run
 	long  int // cells of word
+	gap   int // blanks before word: a text may have columns
 }
 
 // add adds a part of a word, cleaned.
@@ -155,11 +156,11 @@ func (f *flowing) endWord() {
 		return
 	}
 	if f.used > 0 {
-		if f.used+1+f.long > f.w {
+		if f.used+f.gap+f.long > f.w {
 			f.endLine()
 		} else {
-			f.line.WriteByte(' ')
-			f.used++
+			f.line.WriteString(spaces(f.gap))
+			f.used += f.gap
 		}
 	}
 	for _, part := range f.word {
@@ -181,13 +182,13 @@ func (f *flowing) endWord() {
 			}
 		}
 	}
-	f.word, f.long = f.word[:0], 0
+	f.word, f.long, f.gap = f.word[:0], 0, 0
 }
 
 func (f *flowing) endLine() {
 	f.lines = append(f.lines, f.line.String())
 	f.line.Reset()
-	f.used = 0
+	f.used, f.gap = 0, 0
 }
 
 // code is literal text in lines of at most w cells: white space stays, and a long line goes on in the next one.
