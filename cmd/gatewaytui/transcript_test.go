@@ -111,3 +111,15 @@ func TestCV13_ASearchIsPrinted(t *testing.T) {
 	g.run(t, "search").must(t, exitUsage)
 	g.run(t, "search", "x", "--limit", "-1").must(t, exitUsage)
 }
+
+// OP2: where console.texts withholds a text, transcript and export say how long it is.
+func TestOP2_AWithheldTextIsPrintedAsItsLength(t *testing.T) {
+	f := newFake()
+	f.Messages = []ops.Message{
+		{ID: "1", Role: "user", Who: "maria", Length: 12, Tokens: 4, Withheld: true, Calls: []ops.MessageCall{}},
+		{ID: "2", Role: "tool", Who: "terminal", Length: 1, Tokens: 2, Exit: new(3), Withheld: true, Calls: []ops.MessageCall{}},
+	}
+	g := start(t, f)
+	g.run(t, "transcript", "cli:local").must(t, exitDone).says(t, "maria\n(12 characters, about 4 tokens)", "(1 character, about 2 tokens)\nexit code 3")
+	g.run(t, "export", "cli:local").must(t, exitDone).says(t, "(12 characters, about 4 tokens)")
+}

@@ -33,14 +33,25 @@ func undone(is bool) string {
 	return ""
 }
 
+// said is the text of a message, or how long it is where console.texts withholds it.
+func said(m ops.Message) string {
+	if m.Withheld && m.Length > 0 {
+		return fmt.Sprintf("(%d %s, about %d tokens)", m.Length, text.Plural(m.Length, "character", "characters"), m.Tokens)
+	}
+	return m.Text
+}
+
 // Message prints one message of a conversation. Without whole, a long result of a tool is cut.
 func (p Printer) Message(m ops.Message, whole bool) {
 	p.Say("%s  %s", text.Moment(m.At.Time), author(m)+undone(m.Undone))
-	shown, left := m.Text, 0
+	shown, left := said(m), 0
 	if m.Role == "tool" && !whole {
-		shown, left = firstLines(m.Text, maxResultLines)
+		shown, left = firstLines(shown, maxResultLines)
 	}
 	p.Text(shown)
+	if m.Exit != nil && m.Withheld {
+		p.Say("exit code %d", *m.Exit)
+	}
 	if left > 0 {
 		p.Say("… %d more lines; --full shows them", left)
 	}
@@ -83,10 +94,10 @@ func (d *Markdown) Message(m ops.Message) {
 	d.line("")
 	d.line("## " + term.Clean(author(m), MaxLine) + undone(m.Undone) + ", " + cmp.Or(text.Moment(m.At.Time), "time unknown"))
 	if m.Role == "tool" {
-		d.block("", m.Text)
-	} else if m.Text != "" {
+		d.block("", said(m))
+	} else if said(m) != "" {
 		d.line("")
-		d.lines(m.Text)
+		d.lines(said(m))
 	}
 	for _, c := range m.Calls {
 		d.line("")
