@@ -146,6 +146,8 @@ func sameDay(a, b time.Time) bool {
 func (d *talkDraw) begin() []string {
 	text := ""
 	switch {
+	case !d.Read && d.Detail.Errs != [2]string{}: // the wall says why
+		return nil
 	case !d.Read:
 		text = "Reading the conversation."
 	case len(d.Messages) == 0:

@@ -86,6 +86,11 @@ var talks = []struct {
 		s.Talk = Talk{}
 		return s
 	}},
+	{"refused", func() Screen {
+		s := talking()
+		s.Talk, s.Detail.Errs[0] = Talk{}, `operators do not see conversations: console.texts is "none"`
+		return s
+	}},
 	{"hostile", func() Screen {
 		const bad = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u200b\r\nsecond\tline \x00 " + "👩‍👩‍👧‍👦 日本語テキスト"
 		return talking(
