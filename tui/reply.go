@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -92,11 +94,8 @@ func (r *reply) choose() {
 	switch {
 	case r.item.Kind.Remedied():
 		for i, option := range r.item.Options {
-			a, known := remedies[option]
-			if !known { // of a newer gateway
-				a = answer{key: strconv.Itoa(i + 1), label: option}
-			}
-			add(a.key, a.label, r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = option }))
+			first, n := utf8.DecodeRuneInString(option)
+			add(views.RemedyKey(i, option), string(unicode.ToUpper(first))+option[n:], r.command(ops.VerbAnswer, func(c *ops.Command) { c.Text = option }))
 		}
 	case r.item.Kind == ops.InboxQuestion:
 		for i, option := range r.item.Options[:min(len(r.item.Options), 9)] {
@@ -113,12 +112,6 @@ func (r *reply) choose() {
 	if r.item.Session != "" {
 		r.Note = "t opens the session"
 	}
-}
-
-// remedies are the keys of what can be done about a state that needs a person, as the lists have them.
-var remedies = map[string]answer{
-	"resume": {key: "c", label: "Resume"}, "reset": {key: "R", label: "Reset"}, "interrupt": {key: "I", label: "Interrupt"},
-	"reconnect": {key: "C", label: "Reconnect"}, "dismiss": {key: "y", label: "Dismiss"}, "reload": {key: "y", label: "Reload"},
 }
 
 // approvals are the answers to what is allowed or denied.

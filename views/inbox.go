@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,7 +124,11 @@ func inboxDetails(s *Screen, r *ops.InboxItem, p pane) []string {
 // inboxKeys are the answers that a request takes, as its dialog has them.
 func inboxKeys(r *ops.InboxItem) string {
 	if r.Kind.Remedied() {
-		return "then " + strings.Join(r.Options, " or ")
+		var keys []string
+		for i, option := range r.Options {
+			keys = append(keys, RemedyKey(i, option)+" "+option)
+		}
+		return "then " + strings.Join(keys, " · ")
 	}
 	if r.Kind == ops.InboxQuestion {
 		return "then a number for one of the answers, or w to write one"
@@ -142,6 +147,14 @@ func inboxKeys(r *ops.InboxItem) string {
 		keys = append(keys, "t the conversation")
 	}
 	return strings.Join(keys, " · ")
+}
+
+// remedyKeys are the keys of what can be done about a state that needs a person, as the lists have them.
+var remedyKeys = map[string]string{"resume": "c", "reset": "R", "interrupt": "I", "reconnect": "C", "dismiss": "y", "reload": "y"}
+
+// RemedyKey is the key of an option of such a request, which is its ith one. One that only a newer gateway knows has its number.
+func RemedyKey(i int, option string) string {
+	return cmp.Or(remedyKeys[option], strconv.Itoa(i+1))
 }
 
 // place is where a command would run: its folder and its environment.
