@@ -92,9 +92,10 @@ func logTime(s *Screen, l *ops.LogLine, w int) string {
 	return l.At.In(s.Now.Location()).Format(layout)
 }
 
-// logText is the message and the fields of a line, without those that say what it is about.
+// logText is the message and the fields of a line, without those that say what it is about. Ids, which no person reads, come last.
 func logText(l *ops.LogLine, about string) string {
-	var b strings.Builder
+	const idLength = 26
+	var b, ids strings.Builder
 	b.WriteString(shown(l.Text))
 	for _, f := range l.Fields {
 		if f.Value == "" || f.Value == about || f.Key == "event" && f.Value == l.Text {
@@ -104,9 +105,13 @@ func logText(l *ops.LogLine, about string) string {
 		if strings.ContainsAny(value, " =") {
 			value = `"` + value + `"`
 		}
-		b.WriteString("  " + shown(f.Key) + "=" + value)
+		to := &b
+		if len(value) == idLength && strings.Trim(value, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == "" {
+			to = &ids
+		}
+		to.WriteString("  " + shown(f.Key) + "=" + value)
 	}
-	return b.String()
+	return b.String() + ids.String()
 }
 
 // logLevel is the word of a level in four cells, and how it looks.
