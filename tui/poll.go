@@ -211,7 +211,7 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 		return nil
 	}
 	w := fetchRequest{
-		full:   m.dirty || m.snap == nil || m.wanted,
+		full:   m.dirty || m.snap == nil || m.wanted || ticked && m.aged(now),
 		stop:   m.stopping() != nil,
 		assume: m.whatIf.assume(),
 		plan:   (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
@@ -402,4 +402,14 @@ func (m *model) feedGen() int {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	return m.feed.gen
+}
+
+// agedAfter is the age from which rows are read again though no event tells of a change. What a command writes and uses and how
+// long it runs is no event, and neither is each progress of a turn.
+const agedAfter = 2 * time.Second
+
+// aged reports whether the rows in sight may have changed without an event.
+func (m *model) aged(now time.Time) bool {
+	works := m.status.Counts.RunningTurns > 0 || m.status.Counts.Processes > 0
+	return works && (m.view == views.Overview || slices.Contains(ofLists, m.view)) && now.Sub(m.fullAt) >= agedAfter
 }

@@ -41,6 +41,7 @@ func live(t *testing.T, g ops.Console, o Options) *loop {
 func TestAnIdleGatewayIsNotAskedForItsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
+		g.snap.Counts.RunningTurns, g.snap.Counts.Processes = 0, 0
 		live(t, g, Options{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -304,6 +305,35 @@ func TestScrolledEventsStayWhereTheyAre(t *testing.T) {
 		b.send(tea.WindowSizeMsg{Width: 100, Height: 30})
 		if got := b.m.lists[views.Events].Offset; got != want {
 			t.Fatalf("the window went from %d to %d by itself", want, got)
+		}
+	})
+}
+
+// What a command writes and uses is no event: the rows in sight are read again while something runs, and not while nothing does.
+func TestRowsInSightAreReadAgainWhileSomethingRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		l := live(t, g, Options{})
+		time.Sleep(time.Second)
+		l.see(func(m *model) { l.cmd(m.openView(views.Processes)) })
+		looks := func(d time.Duration) int {
+			g.mu.Lock()
+			before := g.looks
+			g.mu.Unlock()
+			time.Sleep(d)
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return g.looks - before
+		}
+		if n := looks(10 * time.Second); n < 3 || n > 6 {
+			t.Errorf("%d looks in 10 s with a running process", n)
+		}
+		g.change(func(g *gateway) {
+			g.snap.Counts.RunningTurns, g.snap.Counts.Processes, g.snap.Processes = 0, 0, nil
+		})
+		looks(3 * time.Second)
+		if n := looks(10 * time.Second); n > 0 {
+			t.Errorf("%d looks in 10 s with nothing that runs", n)
 		}
 	})
 }
