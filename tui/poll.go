@@ -211,7 +211,7 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 		return nil
 	}
 	w := fetchRequest{
-		full:   m.dirty || m.snap == nil || m.wanted || ticked && m.aged(now),
+		full:   m.wantsRows(ticked, now),
 		stop:   m.stopping() != nil,
 		assume: m.whatIf.assume(),
 		plan:   (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
@@ -407,6 +407,11 @@ func (m *model) feedGen() int {
 // agedAfter is the age from which rows are read again though no event tells of a change. What a command writes and uses and how
 // long it runs is no event, and neither is each progress of a turn.
 const agedAfter = 2 * time.Second
+
+// wantsRows reports whether the rows are to be read: something has changed, a person wants it, or they are old.
+func (m *model) wantsRows(ticked bool, now time.Time) bool {
+	return m.dirty || m.snap == nil || m.wanted || ticked && m.aged(now)
+}
 
 // aged reports whether the rows in sight may have changed without an event.
 func (m *model) aged(now time.Time) bool {
