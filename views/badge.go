@@ -55,6 +55,17 @@ var sessionBadges = badges[ops.SessionState]{
 	{ops.SessionIdle, badge{glyphIdle, "idle", Muted}},
 }
 
+var inboxBadges = badges[ops.InboxState]{
+	{ops.InboxWaiting, badge{glyphBad, "asks", Slow}},
+	{ops.InboxRefused, badge{glyphSlow, "refused", Slow}},
+	{ops.InboxExpired, badge{glyphSkip, "expired", Muted}},
+	{ops.InboxWithdrawn, badge{glyphSkip, "withdrawn", Muted}},
+	{ops.InboxDenied, badge{glyphSkip, "denied", Muted}},
+	{ops.InboxNoted, badge{glyphSlow, "noted", Muted}},
+	{ops.InboxAllowed, badge{glyphDone, "allowed", Good}},
+	{ops.InboxAnswered, badge{glyphDone, "answered", Good}},
+}
+
 var agentBadges = badges[ops.AgentState]{
 	{ops.AgentClosing, badge{glyphSlow, "closing", Slow}},
 	{ops.AgentRunning, badge{glyphRun, "running", Busy}},

@@ -55,17 +55,6 @@ var inboxList = &list[ops.InboxItem]{
 	},
 }
 
-var inboxBadges = badges[ops.InboxState]{
-	{ops.InboxWaiting, badge{glyphBad, "asks", Slow}},
-	{ops.InboxRefused, badge{glyphSlow, "refused", Slow}},
-	{ops.InboxExpired, badge{glyphSkip, "expired", Muted}},
-	{ops.InboxWithdrawn, badge{glyphSkip, "withdrawn", Muted}},
-	{ops.InboxDenied, badge{glyphSkip, "denied", Muted}},
-	{ops.InboxNoted, badge{glyphSlow, "noted", Muted}},
-	{ops.InboxAllowed, badge{glyphDone, "allowed", Good}},
-	{ops.InboxAnswered, badge{glyphDone, "answered", Good}},
-}
-
 // asksFor is what a request asks for, in one line: the thing itself first.
 func asksFor(r *ops.InboxItem) string { return or(cmp.Or(r.Command, r.Text), unknown) }
 

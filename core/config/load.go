@@ -125,20 +125,6 @@ func Load(o Options) (Loaded, error) {
 	return l, nil
 }
 
-// Changed reports whether a Load with the same options would read another file, or the same file with another content. It
-// reads the file. An error says why the file cannot be read now.
-func (l *Loaded) Changed() (bool, error) {
-	path := l.options.Path
-	if path == "" {
-		path = find(environment(l.options.Environ))
-	}
-	if path == "" || l.Path == "" {
-		return (path == "") != (l.Path == ""), nil
-	}
-	data, err := read(l.Path)
-	return err == nil && sha256.Sum256(data) != l.sum, err
-}
-
 // Digest names the content of the file; empty: the config is of no file.
 func (l *Loaded) Digest() string {
 	if l.Path == "" {

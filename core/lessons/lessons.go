@@ -115,22 +115,6 @@ func Before(life string, lives []ops.Life) (out []ops.Shutdown) {
 	return out
 }
 
-// Headline is how a stop ended, in a few words: "incomplete in 6.0s of at most 88.0s, exit code 0".
-func Headline(r ops.Shutdown) string {
-	line := text.Words(r.Outcome)
-	if r.Outcome == ops.ShutdownRunning {
-		line = "cut short"
-	}
-	line += " in " + tenths(ops.Span(r.ElapsedMS))
-	if most := modelOf(r).most(); most > 0 {
-		line += " of at most " + tenths(most)
-	}
-	if r.Outcome == ops.ShutdownRunning {
-		return line + ", exit not seen"
-	}
-	return line + ", exit code " + strconv.Itoa(r.ExitCode)
-}
-
 // Went is Spent in one line, of which it names at most the first ones.
 func (l Lessons) Went(most int) string {
 	var parts []string

@@ -13,19 +13,20 @@ import (
 type kind int
 
 const (
-	free     kind = iota // holds at once
-	secure               // any change may loosen security
-	grows                // a list with a further element may loosen security, one with fewer does not
-	shrinks              // a list that lacks an element may loosen security
-	rises                // a larger number may loosen security, and 0, which is no limit
-	falls                // a smaller number may loosen security
-	switches             // true may loosen security
-	restarts             // needs a restart of the gateway
+	free      kind = iota // holds at once
+	secure                // any change may loosen security
+	grows                 // a list with a further element may loosen security, one with fewer does not
+	shrinks               // a list that lacks an element may loosen security
+	rises                 // a larger number may loosen security, and 0, which is no limit
+	falls                 // a smaller number may loosen security
+	switches              // true may loosen security
+	restarts              // needs a restart of the gateway
+	unclassed             // is in no row, which the tests refuse: needs a restart
 )
 
-// classes has every key of the config by its form, and each family for a table that comes or goes. [model] and the keys of [agent] that
+// rows class each key of the config by its form, and each family for a table that comes or goes. [model] and the keys of [agent] that
 // agents have are listed as models.NAME and agents.NAME. CONTRACT.md, 3 has the same list for operators.
-var classes = index([]struct {
+var rows = []struct {
 	kind kind
 	keys string
 }{
@@ -83,45 +84,45 @@ var classes = index([]struct {
 	{restarts, "console.on_hangup console.texts console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
 	{free, "log.level config.watch"},
 	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever
-})
+}
 
-func index(rows []struct {
-	kind kind
-	keys string
-},
-) map[string]kind {
-	all := map[string]kind{}
+// classes has the class of every form that the config knows.
+var classes = classify(config.Forms())
+
+func classify(forms []string) map[string]kind {
+	listed := map[string]kind{}
 	for _, r := range rows {
 		for key := range strings.FieldsSeq(r.keys) {
-			all[key] = r.kind
+			listed[key] = r.kind
 		}
+	}
+	all := make(map[string]kind, len(forms))
+	for _, form := range forms {
+		k, known := listed[form]
+		for table, family := range map[string]string{"model.": "models.NAME.", "agent.": "agents.NAME."} {
+			if key, is := strings.CutPrefix(form, table); is && !known {
+				k, known = listed[family+key]
+			}
+		}
+		if !known {
+			k = unclassed
+		}
+		all[form] = k
 	}
 	return all
 }
 
-// kindOf is how a change of the key with this form is classed. A key without a class, which the tests refuse, needs a restart.
-func kindOf(form string) kind {
-	if k, known := classes[form]; known {
-		return k
-	}
-	for table, family := range map[string]string{"model.": "models.NAME.", "agent.": "agents.NAME."} {
-		if key, is := strings.CutPrefix(form, table); is {
-			if k, known := classes[family+key]; known {
-				return k
-			}
-		}
-	}
-	return restarts
-}
-
 // needsRestart reports whether a change of a key needs a restart.
-func needsRestart(form string) bool { return kindOf(form) == restarts }
+func needsRestart(form string) bool {
+	k, known := classes[form]
+	return !known || k == restarts || k == unclassed
+}
 
 // classOf is the class of a change.
 func classOf(d config.Difference) ops.ChangeClass {
-	k := kindOf(d.Form)
+	k := classes[d.Form]
 	switch {
-	case k == restarts:
+	case needsRestart(d.Form):
 		return ops.ChangeRestart
 	case k != free && (d.Before == nil || loosens(k, reflect.ValueOf(d.Before), reflect.ValueOf(d.After))):
 		return ops.ChangeSecurity

@@ -26,23 +26,16 @@ func load(t *testing.T, content string) *config.Loaded {
 }
 
 func TestOP4_EveryKeyHasAClass(t *testing.T) {
-	forms := config.Forms()
-	used := map[string]bool{}
-	for _, form := range forms {
-		own := form
-		for table, family := range map[string]string{"model.": "models.NAME.", "agent.": "agents.NAME."} {
-			if key, is := strings.CutPrefix(form, table); is && slices.Contains(forms, family+key) {
-				own = family + key
-			}
+	for form, k := range classes {
+		if k == unclassed {
+			t.Errorf("%s has no class: say in classes.go when a change of it holds", form)
 		}
-		if _, known := classes[own]; !known {
-			t.Errorf("%s has no class: say in classes.go when a change of it holds", own)
-		}
-		used[own] = true
 	}
-	for form := range classes {
-		if !used[form] {
-			t.Errorf("%s has a class, and the config has no such key", form)
+	for _, r := range rows {
+		for form := range strings.FieldsSeq(r.keys) {
+			if _, is := classes[form]; !is {
+				t.Errorf("%s has a class, and the config has no such key", form)
+			}
 		}
 	}
 }
@@ -88,9 +81,9 @@ func TestOP4_AChangeHasTheClassOfWhatItDoes(t *testing.T) {
 
 // Of every key that the contract names as one that loosens security, no change is applied by config.watch.
 func TestOP4_WhatTheContractNamesAsLooseningIsNeverFree(t *testing.T) {
-	for _, form := range config.Forms() {
+	for form, k := range classes {
 		for _, name := range []string{"approvals", "allow_all", "strangers", "key_env", "listen", "environment", "may_stop", "env_pass", "owners", "allow", "base_url"} {
-			if (form == name || strings.HasSuffix(form, "."+name)) && kindOf(form) == free {
+			if (form == name || strings.HasSuffix(form, "."+name)) && k == free {
 				t.Errorf("%s is applied by config.watch", form)
 			}
 		}
@@ -155,9 +148,9 @@ func TestOP4_TheContractHasTheClassOfEveryKey(t *testing.T) {
 				}
 			}
 		}
-		for form, k := range classes {
-			if c.of(k) {
-				want = append(want, form)
+		for _, r := range rows {
+			if c.of(r.kind) {
+				want = append(want, strings.Fields(r.keys)...)
 			}
 		}
 		slices.Sort(want)

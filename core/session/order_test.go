@@ -17,6 +17,16 @@ import (
 // rowsOf is every row, read page by page.
 func rowsOf(tb *Table) []ops.Session { return pagesOf(tb, 7, Selection{}) }
 
+// suspend does what a load of a suspended session does.
+func suspend(tb *Table, key string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil {
+		e.setState(ops.SessionSuspended)
+		tb.reposition(e)
+	}
+}
+
 // pagesOf concatenates the pages of a selection.
 func pagesOf(tb *Table, limit int, sel Selection) (all []ops.Session) {
 	for sel.Limit = limit; ; {
@@ -139,7 +149,7 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 					tb.Progress(turn, "model call")
 				}
 			},
-			"suspend": func(t *rapid.T) { tb.SetState(keys.Draw(t, "key"), ops.SessionSuspended) },
+			"suspend": func(t *rapid.T) { suspend(tb, keys.Draw(t, "key")) },
 			"begin reset": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				if _, _, _, ok := tb.BeginReset(key); ok {

@@ -164,16 +164,6 @@ func (tb *Table) Get(key string) (Session, bool) {
 	return Session{}, false
 }
 
-// SetState sets the state of a session while no turn runs.
-func (tb *Table) SetState(key string, s ops.SessionState) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if e := tb.sessions[key]; e != nil {
-		e.setState(s)
-		tb.reposition(e)
-	}
-}
-
 // Unsuspend lets a suspended session take messages again. It reports false, and changes nothing, for any other.
 func (tb *Table) Unsuspend(key string) bool {
 	tb.mu.Lock()
