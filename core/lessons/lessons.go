@@ -204,10 +204,11 @@ func overdue(p ops.Phase) (late []ops.Item) {
 	return late
 }
 
-// slowest is the item of p that took longest.
+// slowest is the item of p that took longest. It is the kill where an agent only waited for it.
 func slowest(p ops.Phase) (slow ops.Item, found bool) {
+	kill := killTook(p)
 	for _, it := range p.Items {
-		if !found || it.ElapsedMS > slow.ElapsedMS {
+		if !waited(it, kill) && (!found || it.ElapsedMS > slow.ElapsedMS) {
 			slow, found = it, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,38 @@ type task struct {
 	takes           time.Duration // shutdown.Hangs: it never returns
 	// ignores says that it is a kill of a process that ignores TERM: it takes the time until KILL and takes more.
 	ignores bool
+	// waits says that it is an agent that waits for the kill of its phase.
+	waits bool
+}
+
+// length is how long k takes without what it waits for.
+func (k task) length(b shutdown.Budgets) time.Duration {
+	takes := k.takes
+	if k.ignores {
+		takes += b.KillGrace
+	}
+	if k.ignores && k.phase == shutdown.PhaseAgents { // the kill leaves the rest to the sweep
+		takes = max(min(takes, b.Agent-150*time.Millisecond), 0)
+	}
+	return takes
+}
+
+// killOf is how long the longest kill of a phase takes.
+func killOf(tasks []task, phase string, b shutdown.Budgets) (takes time.Duration) {
+	for _, k := range tasks {
+		if k.phase == phase && k.kind == "processes" {
+			takes = max(takes, k.length(b))
+		}
+	}
+	return takes
+}
+
+// tooClose reports whether an agent that does not wait for the kill of its phase ends with it, so that no report can tell.
+func tooClose(tasks []task, b shutdown.Budgets) bool {
+	kill := killOf(tasks, shutdown.PhaseAgents, b)
+	return slices.ContainsFunc(tasks, func(k task) bool {
+		return k.kind == "agent" && !k.waits && (k.takes-kill).Abs() <= 2*closing
+	})
 }
 
 // stopWith runs a stop with the standard phases in virtual time, and returns its report.
@@ -42,12 +75,9 @@ func stopWith(t *testing.T, b shutdown.Budgets, limit time.Duration, tasks []tas
 					if k.phase != p.Name {
 						continue
 					}
-					takes := k.takes
-					if k.ignores {
-						takes += b.KillGrace
-					}
-					if k.ignores && p.Name == shutdown.PhaseAgents { // the kill leaves the rest to the sweep
-						takes = max(min(takes, b.Agent-150*time.Millisecond), 0)
+					takes := k.length(b)
+					if k.waits {
+						takes += killOf(tasks, p.Name, b)
 					}
 					all = append(all, shutdown.Item{Kind: k.kind, ID: k.id, Run: func(context.Context) error {
 						var over <-chan time.Time
@@ -129,11 +159,16 @@ func TestOP9_AnAdviceSavesWhatItPromises(t *testing.T) {
 				switch {
 				case of.kind == "processes":
 					k.ignores, k.takes = rapid.Bool().Draw(rt, "ignores"), min(k.takes, 503*time.Millisecond)
+				case of.kind == "agent" && rapid.Bool().Draw(rt, "waits"):
+					k.waits, k.takes = true, 3*time.Millisecond
 				case rapid.IntRange(0, 3).Draw(rt, "hangs") == 0:
 					k.takes = shutdown.Hangs
 				}
 				tasks = append(tasks, k)
 			}
+		}
+		if tooClose(tasks, b) {
+			return
 		}
 		report := stopWith(t, b, limit, tasks)
 		for _, a := range Of(report).Advice {
@@ -214,5 +249,20 @@ func TestOP9_AStopSaysWhereItsTimeWentAndWhatWouldHelp(t *testing.T) {
 	waited := Of(stopWith(t, b, 0, []task{{phase: "drain", kind: "turn", id: "api:1", takes: 20 * time.Second}}))
 	if len(waited.Advice) != 0 || !strings.Contains(waited.Note, "the drain waited for turns that ended") {
 		t.Errorf("a drain that was needed teaches %+v", waited)
+	}
+}
+
+// An agent waits for the kill before it closes its environment: the processes took the time, and their grace is what helps.
+func TestOP9_AKillIsNotBlamedOnTheAgentThatWaitedForIt(t *testing.T) {
+	b := shutdown.Budgets{KillGrace: 2 * time.Second, Agent: 3 * time.Second, Store: 3 * time.Second}
+	l := Of(stopWith(t, b, 0, []task{
+		{phase: "agents", kind: "agent", id: "cli:local", takes: 3 * time.Millisecond, waits: true},
+		{phase: "agents", kind: "processes", id: "trees of all sessions", takes: 10 * time.Millisecond, ignores: true},
+	}))
+	if got, want := l.Went(9), "agents 2.0s (trees of all sessions took it)"; !strings.HasPrefix(got, want) {
+		t.Errorf("the time went to\n%s, want\n%s", got, want)
+	}
+	if len(l.Advice) != 1 || l.Advice[0].Setting() != `process.kill_grace = "500ms"` {
+		t.Errorf("the advice is %v and the note %q, want one for the grace", l.Advice, l.Note)
 	}
 }

@@ -93,9 +93,10 @@ func (m model) withGrace(grace time.Duration) model {
 	first := 0 // of the phase, in m.items
 	for _, p := range m.report.Phases {
 		all := expected(p)
+		kill := killTook(p)
 		kills := p.Name == shutdown.PhaseReap || p.Name == shutdown.PhaseSweep || p.Name == shutdown.PhaseAgents
 		for i, e := range all {
-			if kills && e.Takes >= was && i < len(p.Items) && ofKill(p.Items[i]) {
+			if kills && e.Takes >= was && i < len(p.Items) && (ofKill(p.Items[i]) || waited(p.Items[i], kill)) {
 				m.items[first+i].Takes = e.Takes - was + grace
 			}
 		}
@@ -106,6 +107,26 @@ func (m model) withGrace(grace time.Duration) model {
 
 // ofKill reports whether an item is a kill, or an environment that is closed once the kill is over.
 func ofKill(it ops.Item) bool { return it.Kind == "processes" || it.Kind == "environment" }
+
+// killTook is how long the kills of a phase took; 0: it had none.
+func killTook(p ops.Phase) (took time.Duration) {
+	for _, it := range p.Items {
+		if it.Kind == "processes" {
+			took = max(took, ops.Span(it.ElapsedMS))
+		}
+	}
+	return took
+}
+
+// closing is what an agent takes at most, after the kill that it waited for, to close its environment.
+const closing = 50 * time.Millisecond
+
+// waited reports whether an item is an agent that waited for a kill: it ended with the kill, or soon after it. An agent closes its
+// environment only when no command uses it any more.
+func waited(it ops.Item, kill time.Duration) bool {
+	late := ops.Span(it.ElapsedMS) - kill
+	return it.Kind == "agent" && kill > 0 && late >= -time.Millisecond && late <= closing
+}
 
 // grace is the time from TERM to KILL.
 func (m model) grace() time.Duration {

@@ -157,7 +157,8 @@ func (r *Registry) awaitForks(ctx context.Context, all bool) (open, final bool) 
 }
 
 // signal sends sig to what the last scan found: to a whole group where possible, to the rest one by one. TERM is sent
-// once to each, because programs take a second one for impatience. KILL is sent as often as needed.
+// once to each, because programs take a second one for impatience. KILL is sent as often as needed. A program that gets TERM
+// before it has set its handler ends at once: a shell that was just started has not come to its trap yet.
 func (k *kill) signal(sig unix.Signal) {
 	k.note(sig)
 	if sig == unix.SIGKILL {

@@ -277,7 +277,7 @@ func TestTR6_ALinkThatCommandsCanChangeLeadsASandboxNowhere(t *testing.T) {
 
 func TestTR6_TermReachesTheCommandAndNotItsWrapper(t *testing.T) {
 	b := newBench(t, nil)
-	script := `trap 'echo got TERM > term; exit 5' TERM; echo ready; while :; do sleep 0.05; done`
+	script := `trap 'sleep 0.3; echo got TERM > term; exit 5' TERM; echo ready; while :; do sleep 0.05; done`
 	for _, tt := range []struct {
 		name string
 		set  func(*process.Spec, *environment.Command)
