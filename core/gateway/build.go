@@ -37,7 +37,9 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.current.Store(first)
 	g.lifecycle = newLifecycle(o.Log, g.beginShutdown, g.endProcess)
-	g.watchers.connections = o.Models.Chain(modelNames(o.Models)...).New()
+	if err := g.watchers.connections.Use(o.Models); err != nil {
+		return nil, err
+	}
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
 	reached := bounds{}
 	g.budget = g.newBudget()

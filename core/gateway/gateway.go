@@ -8,7 +8,7 @@
 // What it promises: a stop ends within its plan even if a part hangs; no lock is held over I/O, a close or a send; every
 // goroutine is in conversations, in background, in watchers or in a room that Run closes.
 //
-// Locks: lifecycle.mu may be held while the locks of shutdown.Run are taken. Nothing else in this package has a lock.
+// Locks: lifecycle.mu may be held while the locks of shutdown.Run are taken. Under reloading.mu and connections.mu no lock is taken.
 package gateway
 
 import (
@@ -87,9 +87,8 @@ type watchers struct {
 	sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
-	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
-	// while no agent is cached.
-	connections model.Client
+	// connections are those to the models' providers.
+	connections connections
 }
 
 // Ready is closed when the gateway takes messages and every adapter has had its first attempt.

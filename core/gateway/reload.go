@@ -173,6 +173,9 @@ func (r *reloading) Reload(ctx context.Context, expect, by string) (ops.ConfigRe
 	}
 	defer func() { <-r.one }()
 	g, files := r.g, r.g.opts.Configs
+	if state, _ := g.lifecycle.Now(); state == ops.StateStopping {
+		return ops.ConfigReload{}, &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping, so nothing was changed", Hint: "the next start reads the config file"}
+	}
 	plan, err := files.Plan()
 	switch {
 	case err != nil:
@@ -212,9 +215,7 @@ func (r *reloading) Reload(ctx context.Context, expect, by string) (ops.ConfigRe
 // follow does what a generation in force asks for: platforms that changed are replaced, and what waits for a slot may begin.
 func (r *reloading) follow(ctx context.Context, next Next) {
 	g := r.g
-	before := g.watchers.connections
-	g.watchers.connections = next.Models.Chain(modelNames(next.Models)...).New()
-	if err := before.Close(); err != nil {
+	if err := g.watchers.connections.Use(next.Models); err != nil {
 		g.opts.Log.Warn("model connections not closed", "error", err.Error())
 	}
 	g.conversations.Fill()

@@ -64,13 +64,16 @@ func TestOP4_EditsUnderLoadChangeNoTurnThatRuns(t *testing.T) {
 	var over atomic.Bool
 	var turns atomic.Int64
 	var clients sync.WaitGroup
+	asks := make(chan struct{}, 16) // one process gets 32 connections of the control socket at once
 	for i := range 50 {
 		clients.Go(func() {
 			user := fmt.Sprintf("user%02d", i)
 			for !over.Load() {
 				reply, status := g.chat(user, "go on")
 				var page ops.Page[ops.Session]
+				asks <- struct{}{}
 				g.socket(http.MethodGet, "/v1/sessions?key=api:user:"+user, nil, &page)
+				<-asks
 				if status != http.StatusOK || len(page.Items) != 1 || strconv.Itoa(page.Items[0].ConfigGeneration) != reply {
 					t.Errorf("%s got %d %q from the generation of %+v", user, status, reply, page.Items)
 					return
@@ -176,6 +179,10 @@ func TestOP4_TheWatchAppliesNothingThatLoosensSecurity(t *testing.T) {
 	time.Sleep(4 * time.Second) // modelled: twice the time after which the watch applies a file
 	if c := g.config(); c.Generation != 2 || !c.Changed {
 		t.Fatalf("the watch applied it: %+v", c)
+	}
+	post := "curl -s --max-time 5 --unix-socket " + filepath.Join(g.home, "control.sock") + " -w ' %{http_code}' -X POST -d '{}' http://x/v1/reload"
+	if reply, _ := g.chat("mallory", "sh: "+post); !strings.Contains(reply, "tool_caller") || !strings.Contains(reply, " 403") || g.config().Generation != 2 {
+		t.Errorf("a tool that reloads gets %q, and the config in force is %+v", reply, g.config())
 	}
 	at := slices.IndexFunc(page.Items, func(i ops.InboxItem) bool { return i.Kind == ops.InboxConfig })
 	if out, code := g.verb("answer", page.Items[at].ID, "reload"); code != 0 {
