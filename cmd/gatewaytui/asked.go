@@ -112,7 +112,7 @@ func (a *asked) look(ctx context.Context) {
 	for _, i := range page.Items {
 		own := a.turn != "" && i.Turn == a.turn
 		switch question := i.Kind == ops.InboxQuestion; {
-		case i.State != ops.InboxWaiting || i.Session != a.r.Target || a.noted[i.ID] || a.card != nil && a.card.ID == i.ID:
+		case !a.concerns(i):
 		case own && a.r.yes && !question:
 			a.noted[i.ID] = true
 			a.answer(ctx, i, ops.Command{Verb: ops.VerbApprove})
@@ -124,6 +124,12 @@ func (a *asked) look(ctx context.Context) {
 			a.name(i)
 		}
 	}
+}
+
+// concerns reports whether a request of the session waits for an answer that was not asked for yet.
+func (a *asked) concerns(i ops.InboxItem) bool {
+	asking := a.card != nil && a.card.ID == i.ID
+	return i.State == ops.InboxWaiting && !i.Kind.Remedied() && i.Session == a.r.Target && !a.noted[i.ID] && !asking
 }
 
 // settle closes the open question if its request was answered elsewhere, or has ended.

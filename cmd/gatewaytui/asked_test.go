@@ -141,7 +141,9 @@ func TestTR4_WhatIsAskedOfAnotherTurnIsNamedAndNeverAnswered(t *testing.T) {
 
 func TestTR4_SendWithYesApprovesWhatItsOwnTurnAsksOnce(t *testing.T) {
 	k := sending(t, invocation{}, "--yes")
-	k.g.ask(waiting("7K3M9Q", "rm -rf build"), foreign("4F7N"))
+	looping := waiting("L1", "") // no turn waits for what is done about it
+	looping.Kind, looping.Options = ops.InboxLooping, []string{"interrupt", "reset"}
+	k.g.ask(looping, waiting("7K3M9Q", "rm -rf build"), foreign("4F7N"))
 	k.gave(1)
 	k.hears("request 7K3M9Q approved with --yes: rm -rf build", "4F7N waits")
 	k.ends(ops.Command{Verb: ops.VerbApprove, Target: "7K3M9Q", Expect: "t2"})
