@@ -11,7 +11,7 @@ import (
 // detailBindings are the keys of the detail of a row: next to the list where there is room, else over it.
 func detailBindings() []binding {
 	return []binding{
-		{action: "next-page", keys: []string{"]"}, label: "page", help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(1) }},
+		{action: "next-page", keys: []string{"]"}, pair: "[ ]", label: "page", help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(1) }},
 		{action: "previous-page", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnPage(-1) }},
 		{action: "scroll-down", keys: []string{"J", "shift+down"}, help: "scroll the details down; the list stays where it is", in: ofDetails, do: func(m *model) tea.Cmd { return m.scrollDetail(scrollStep) }},
 		{action: "scroll-up", keys: []string{"K", "shift+up"}, help: "scroll the details up", in: ofDetails, do: func(m *model) tea.Cmd { return m.scrollDetail(-scrollStep) }},

@@ -40,6 +40,8 @@ type gateway struct {
 	timelines map[string]ops.Timeline
 	log       []ops.LogLine
 	logged    []ops.LogQuery
+	used      int64 // how often what was used was asked for
+	usedE     error
 	events    []ops.Event
 	wake      chan struct{}
 	over      bool
@@ -216,12 +218,20 @@ func (g *gateway) Inbox(context.Context, ops.Query) (ops.Page[ops.InboxItem], er
 	return ops.Page[ops.InboxItem]{}, nil
 }
 
-func (g *gateway) Usage(context.Context, ops.UsageQuery) (ops.Page[ops.Usage], error) {
-	return ops.Page[ops.Usage]{}, nil
+// Usage is one row by the name of its group.
+func (g *gateway) Usage(ctx context.Context, q ops.UsageQuery) (ops.Page[ops.Usage], error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Page[ops.Usage]{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used++
+	return ops.Page[ops.Usage]{Items: []ops.Usage{{Group: "one " + q.By, Calls: g.used, TokensIn: 4200}}}, g.usedE
 }
 
-func (g *gateway) Budgets(context.Context) (ops.Page[ops.Budget], error) {
-	return ops.Page[ops.Budget]{}, nil
+func (g *gateway) Budgets(ctx context.Context) (ops.Page[ops.Budget], error) {
+	spent := 8.5
+	return ops.Page[ops.Budget]{Items: []ops.Budget{{Name: "default", Currency: "USD", Windows: []ops.BudgetWindow{{Window: "day", Limit: 10, Spent: &spent}}}}}, g.enter(ctx)
 }
 
 // Logs pages through the log, which is oldest first; ids and cursors are indexes in it.

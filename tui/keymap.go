@@ -38,6 +38,8 @@ type binding struct {
 	keys []string
 	// label stands in the footer; empty keeps it out of there. help is one line.
 	label, help string
+	// pair is what stands before the label where two rows are one pair of keys; empty is the first key.
+	pair string
 	// in are the views in which it works; nil is everywhere.
 	in []views.View
 	// pages are those of the shutdown view on which it works; nil is all of them.

@@ -16,7 +16,7 @@ const ratesGap = 2 * time.Second
 // overviewBindings are the keys of the overview alone.
 func overviewBindings() []binding {
 	return []binding{
-		{action: "longer-range", keys: []string{"]"}, label: "range", help: "show a longer span in the graphs: 5 min, 30 min, 6 h, 24 h", in: []views.View{views.Overview}, do: func(m *model) tea.Cmd { return m.turnSpan(1) }},
+		{action: "longer-range", keys: []string{"]"}, pair: "[ ]", label: "range", help: "show a longer span in the graphs: 5 min, 30 min, 6 h, 24 h", in: []views.View{views.Overview}, do: func(m *model) tea.Cmd { return m.turnSpan(1) }},
 		{action: "shorter-range", keys: []string{"["}, help: "show a shorter span in the graphs", in: []views.View{views.Overview}, do: func(m *model) tea.Cmd { return m.turnSpan(-1) }},
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -79,7 +80,7 @@ func (m *model) hints() []views.Hint {
 		if b.label == "" || len(b.keys) == 0 || !b.inView(m.view) || b.works(f) != "" {
 			continue
 		}
-		out = append(out, views.Hint{Key: keyName(b.keys[0]), Label: b.label})
+		out = append(out, views.Hint{Key: cmp.Or(b.pair, keyName(b.keys[0])), Label: b.label})
 	}
 	return out
 }

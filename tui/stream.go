@@ -19,6 +19,7 @@ func streamBindings() []binding {
 	of := []views.View{views.Events}
 	return []binding{
 		{action: "log", keys: []string{"l"}, label: "log", help: "the log of what the row is about; in view 7 the log in place of the events", in: []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Events}, do: (*model).openLog},
+		{action: "logs", help: "the log of the whole gateway, in view 7", do: (*model).openLogs},
 		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; moving up ends it", in: of, do: (*model).turnFollowing},
 		{action: "other-stream", keys: []string{"]", "["}, label: "events/log", help: "the log in place of the events, and back", in: of, do: (*model).otherStream},
 	}
@@ -41,12 +42,24 @@ func (m *model) openLog() tea.Cmd {
 	return nil
 }
 
+// openLogs opens view 7 on the log of the gateway.
+func (m *model) openLogs() tea.Cmd {
+	cmd := m.openView(views.Events)
+	m.stream.About = ""
+	m.showStream(true)
+	return cmd
+}
+
 func (m *model) otherStream() tea.Cmd {
-	l := m.lists[views.Events]
-	m.stream.Log, m.follow, l.Selected = !m.stream.Log, true, ""
+	m.showStream(!m.stream.Log)
+	return nil
+}
+
+// showStream shows the log or the events in view 7, from the newest on.
+func (m *model) showStream(log bool) {
+	m.stream.Log, m.follow, m.lists[views.Events].Selected = log, true, ""
 	m.filterEvents()
 	m.resize()
-	return nil
 }
 
 // lookedAt is what the selected row is about: what view 7 shows when it is opened from here. It is empty for a view without rows.

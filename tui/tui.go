@@ -134,5 +134,5 @@ func init() {
 	for i := range levers {
 		levers[i] = fromTable(levers[i])
 	}
-	bindings = slices.Concat(levers, pageBindings(), replayBindings(), detailBindings(), streamBindings(), timelineBindings(), overviewBindings(), navigationBindings())
+	bindings = slices.Concat(levers, pageBindings(), replayBindings(), detailBindings(), streamBindings(), timelineBindings(), overviewBindings(), usageBindings(), navigationBindings())
 }

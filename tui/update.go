@@ -33,7 +33,7 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 			cmd = tea.Quit
 		}
 	}()
-	return m, tea.Batch(m.handle(msg), m.readPages())
+	return m, tea.Batch(m.handle(msg), m.readPages(), m.readUsage())
 }
 
 func (m *model) handle(msg tea.Msg) tea.Cmd {
@@ -74,6 +74,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		return m.onDone(msg)
 	case pageRead:
 		m.onPageRead(msg)
+	case usageRead:
+		m.onUsageRead(msg)
 	case replayStep:
 		return m.onReplayStep(msg)
 	case remembered:
@@ -97,6 +99,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 		m.history.Asking = false
 	case taskRead:
 		m.restartReadings()
+	case taskUsage:
+		m.restartUsage()
 	case taskWheel:
 		m.wheel = 0
 	case taskKeep:

@@ -54,11 +54,42 @@ func someDialogs() map[string]Overlay {
 			{Name: "reconnect ADAPTER", Text: "drop one platform's connection and make a new one"},
 			{Name: "restart", Text: "stop, then start again", Off: "a stop runs already"},
 		}},
-		"palette-many":  Palette{Input: strings.Repeat("long ", 30), Selected: 33, Matches: many},
-		"found":         Found{Text: "disk full", Hits: someHits(2), Selected: 1, Note: "j k select   enter goes to the session   esc closes"},
-		"found-many":    Found{Text: "\x1b[31mdisk", Hits: someHits(40), Selected: 30, Note: "esc closes; 7 older messages are not in the index yet"},
+		"palette-many": Palette{Input: strings.Repeat("long ", 30), Selected: 33, Matches: many},
+		"found":        Found{Text: "disk full", Hits: someHits(2), Selected: 1, Note: "j k select   enter goes to the session   esc closes"},
+		"found-many":   Found{Text: "\x1b[31mdisk", Hits: someHits(40), Selected: 30, Note: "esc closes; 7 older messages are not in the index yet"},
+		"usage":        someUsage(ops.UsageGroups[0]), "usage-reading": Used{By: "model"}, "usage-none": Used{By: "person", Read: true, Err: "the gateway is starting"},
+		"usage-many":    someUsage("session"),
 		"palette-empty": Palette{Input: "xyzzy", Note: "nearest: kill"},
 	}
+}
+
+// someUsage is what was used of budgets, one of them used up, by days or, many and hostile, by sessions.
+func someUsage(by string) Used {
+	money := func(n float64) *float64 { return &n }
+	u := Used{By: by, Read: true, Budgets: []ops.Budget{
+		{Name: "default", Currency: "USD", Windows: []ops.BudgetWindow{
+			{Window: "turn", Limit: 1},
+			{Window: "session"},
+			{Window: "day", Limit: 10, Spent: money(8.42), Reserved: money(0.12), RenewsAt: ops.At(noon.Add(9 * time.Hour))},
+			{Window: "month", Spent: money(61.5), RenewsAt: ops.At(noon.Add(200 * time.Hour))},
+		}, Raises: []ops.BudgetRaise{{Money: 5, Until: ops.At(noon.Add(time.Hour)), By: "maria\x1b[2J"}}},
+		{Name: "night\u202e", Currency: "USD", Windows: []ops.BudgetWindow{{Window: "tokens", Limit: 500_000, Spent: money(612_000), Reserved: money(0)}}},
+	}}
+	for i := range 3 {
+		u.Days = append(u.Days, ops.Usage{
+			Group: fmt.Sprintf("2026-11-%d", 21-i), Calls: 812, TokensIn: 1_840_000, TokensOut: 92_000, Cached: 1_200_000, Unpriced: int64(i) * 4000,
+			Cost: money(8.42 / float64(i+1)), Currency: "USD", Estimated: i == 1,
+		})
+	}
+	u.Days = append(u.Days, ops.Usage{Group: "2026-11-18", Calls: 1, TokensIn: 90, TokensOut: 4, Unpriced: 94, Currency: "USD"})
+	if u.Rows = u.Days; by != "day" {
+		u.Rows, u.Offset = nil, 30
+		for i := range 40 {
+			u.Rows = append(u.Rows, ops.Usage{Group: fmt.Sprintf("telegram:dm:%d\x1b[31m", 4711+i), Calls: int64(40 - i), TokensIn: int64(4000 - 90*i), TokensOut: 300, Unpriced: int64(4300 - 90*i)})
+		}
+		u.Rows[39].Group = ""
+	}
+	return u
 }
 
 // someHits is what a search found, hostile texts among it.
