@@ -42,8 +42,8 @@ func (m *model) search(arg string) tea.Cmd {
 	})
 }
 
-// onSearched shows what was found, unless the person has opened something else meanwhile.
-func (m *model) onSearched(s searched) {
+// arrive shows what was found, unless the person has opened something else meanwhile.
+func (s searched) arrive(m *model) {
 	switch {
 	case s.err != nil:
 		m.deny("search: " + s.err.Error())

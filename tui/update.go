@@ -36,6 +36,9 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	return m, tea.Batch(m.handle(msg), m.readPages(), m.readUsage())
 }
 
+// arrival is an answer that changes the model and asks for nothing more.
+type arrival interface{ arrive(m *model) }
+
 func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
@@ -68,14 +71,12 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		return m.onPreviewed(msg)
 	case armed:
 		m.onArmed(msg)
-	case searched:
-		m.onSearched(msg)
+	case arrival:
+		msg.arrive(m)
 	case done:
 		return m.onDone(msg)
 	case pageRead:
 		m.onPageRead(msg)
-	case usageRead:
-		m.onUsageRead(msg)
 	case replayStep:
 		return m.onReplayStep(msg)
 	case remembered:

@@ -78,8 +78,8 @@ func askUsage(ctx context.Context, c ops.Console, by string) (views.Used, error)
 	return u, err
 }
 
-// onUsageRead shows an answer. One for a grouping that was left since is dropped; Update then asks for the new one.
-func (m *model) onUsageRead(r usageRead) {
+// arrive shows an answer. One for a grouping that was left since is dropped; Update then asks for the new one.
+func (r usageRead) arrive(m *model) {
 	p := r.page
 	p.asking, m.stale = false, true
 	switch {
