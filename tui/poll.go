@@ -413,8 +413,15 @@ func (m *model) wantsRows(ticked bool, now time.Time) bool {
 	return m.dirty || m.snap == nil || m.wanted || ticked && m.aged(now)
 }
 
-// aged reports whether the rows in sight may have changed without an event.
+// aged reports whether the rows in sight may have changed without an event. A task that tells how far it is stands on every screen,
+// and its end is no event.
 func (m *model) aged(now time.Time) bool {
+	if now.Sub(m.fullAt) < agedAfter {
+		return false
+	}
+	if slices.ContainsFunc(m.snapshot().Background, func(b ops.Background) bool { return b.Progress != "" }) {
+		return true
+	}
 	works := m.status.Counts.RunningTurns > 0 || m.status.Counts.Processes > 0
-	return works && (m.view == views.Overview || slices.Contains(ofLists, m.view)) && now.Sub(m.fullAt) >= agedAfter
+	return works && (m.view == views.Overview || slices.Contains(ofLists, m.view))
 }

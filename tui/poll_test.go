@@ -309,6 +309,30 @@ func TestScrolledEventsStayWhereTheyAre(t *testing.T) {
 	})
 }
 
+// The end of a task that says how far it is is no event: its line goes from the screen nevertheless.
+func TestALongTaskThatHasEndedLeavesTheScreen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.snap.Counts.RunningTurns, g.snap.Counts.Processes = 0, 0
+		g.snap.Background = []ops.Background{{ID: "search", Name: "build search index", Progress: "8 older messages are left", StartedAt: ops.At(time.Now())}}
+		l := live(t, g, Options{})
+		shown := func() (there bool) {
+			time.Sleep(4 * time.Second)
+			l.see(func(m *model) { there = strings.Contains(strings.Join(m.draw(), "\n"), "older messages are left") })
+			return there
+		}
+		if !shown() {
+			t.Fatal("a long task is not shown")
+		}
+		g.mu.Lock()
+		g.snap.Background = nil // without an event
+		g.mu.Unlock()
+		if shown() {
+			t.Error("a task that has ended is still shown")
+		}
+	})
+}
+
 // What a command writes and uses is no event: the rows in sight are read again while something runs, and not while nothing does.
 func TestRowsInSightAreReadAgainWhileSomethingRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
