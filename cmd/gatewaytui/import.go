@@ -153,7 +153,7 @@ func (p *program) importDown(ctx context.Context, dir string, plan *importer.Pla
 	if err := plan.Apply(ctx); err != nil {
 		return err
 	}
-	if err := plan.Keep(ctx, s, time.Now()); err != nil {
+	if err := plan.Keep(ctx, s, time.Now(), p.progressOf("import", "conversation", int64(plan.Conversations()))); err != nil {
 		return err
 	}
 	if !p.asJSON() {

@@ -158,10 +158,14 @@ func exportVerb(p *program) *cobra.Command {
 			return err
 		}
 		out := bufio.NewWriter(p.out)
+		told := func() {}
+		if p.columns == 0 { // a terminal shows the document itself
+			told = p.progressOf("export", "message", 0)
+		}
 		if p.asJSON() || format == formatJSONL {
-			err = exportJSONL(ctx, g, of, out)
+			err = exportJSONL(ctx, g, of, out, told)
 		} else {
-			err = exportMarkdown(ctx, g, of, out)
+			err = exportMarkdown(ctx, g, of, out, told)
 		}
 		if flushed := out.Flush(); err == nil && flushed != nil {
 			err = fmt.Errorf("write the export: %w", flushed)
@@ -173,11 +177,14 @@ func exportVerb(p *program) *cobra.Command {
 }
 
 // exportJSONL writes one message a line, exactly as it is.
-func exportJSONL(ctx context.Context, g *remote.Gateway, of ops.Session, out io.Writer) error {
-	return eachMessage(ctx, g, of.ID, "", func(m ops.Message) error { return lines.JSON(out, m) })
+func exportJSONL(ctx context.Context, g *remote.Gateway, of ops.Session, out io.Writer, told func()) error {
+	return eachMessage(ctx, g, of.ID, "", func(m ops.Message) error {
+		told()
+		return lines.JSON(out, m)
+	})
 }
 
-func exportMarkdown(ctx context.Context, g *remote.Gateway, of ops.Session, out io.Writer) error {
+func exportMarkdown(ctx context.Context, g *remote.Gateway, of ops.Session, out io.Writer, told func()) error {
 	d, begun := &lines.Markdown{W: out}, false
 	begin := func() {
 		if !begun {
@@ -187,6 +194,7 @@ func exportMarkdown(ctx context.Context, g *remote.Gateway, of ops.Session, out 
 	}
 	err := eachMessage(ctx, g, of.ID, "", func(m ops.Message) error {
 		begin()
+		told()
 		d.Message(m)
 		return d.Err
 	})

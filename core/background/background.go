@@ -25,7 +25,7 @@ import (
 type Group struct {
 	log *slog.Logger
 
-	mu     sync.Mutex // guards what follows and Task.progress
+	mu     sync.Mutex // guards what follows, and how far each task is
 	closed bool
 	last   int
 	tasks  map[string]*Task
@@ -36,7 +36,8 @@ type Task struct {
 	// ID is unique in its group: bg-7.
 	ID            string
 	name, session string
-	progress      string // Group.mu guards it
+	progress      string // Group.mu guards it and percent
+	percent       int
 	started       time.Time
 	cancel        context.CancelFunc
 	done          chan struct{}
@@ -94,15 +95,16 @@ func (g *Group) run(ctx context.Context, t *Task, fn func(context.Context)) {
 // taskKey is where a task's context carries the task.
 type taskKey struct{}
 
-// Progress sets what the row of the task that ctx belongs to says of how far it is. A ctx of no task changes nothing.
-func (g *Group) Progress(ctx context.Context, text string) {
+// Progress sets what the row of the task that ctx belongs to says of how far it is: done of whole, and text for people. A whole of 0 is not
+// known. A ctx of no task changes nothing.
+func (g *Group) Progress(ctx context.Context, done, whole int64, text string) {
 	t, ok := ctx.Value(taskKey{}).(*Task)
 	if !ok {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t.progress = text
+	t.progress, t.percent = text, ops.Percent(done, whole)
 }
 
 // Stop cancels the task and waits for its end, or for the end of ctx.
@@ -185,7 +187,7 @@ func (g *Group) Rows(now time.Time) []ops.Background {
 	out := make([]ops.Background, 0, len(g.tasks))
 	for _, t := range g.sorted() {
 		out = append(out, ops.Background{
-			ID: t.ID, Name: t.name, Session: t.session, Progress: t.progress, StartedAt: ops.At(t.started), AgeMS: ops.Millis(now.Sub(t.started)),
+			ID: t.ID, Name: t.name, Session: t.session, Progress: t.progress, Percent: t.percent, StartedAt: ops.At(t.started), AgeMS: ops.Millis(now.Sub(t.started)),
 		})
 	}
 	return out

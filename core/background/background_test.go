@@ -14,14 +14,14 @@ func TestS3_ATaskIsSeenWhileItRunsAndEndsWithTheStop(t *testing.T) {
 		g := New(slog.New(slog.DiscardHandler))
 		caller, leave := context.WithCancel(t.Context())
 		g.Start(caller, "job", "chat:dm:1", func(ctx context.Context) {
-			g.Progress(ctx, "1 of 2")
+			g.Progress(ctx, 1, 2, "1 of 2")
 			<-ctx.Done()
 		})
 		leave() // the task does not end with its caller
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		rows := g.Rows(time.Now())
-		if len(rows) != 1 || rows[0].Name != "job" || rows[0].Progress != "1 of 2" || rows[0].AgeMS != 60_000 || g.Count("chat:dm:1", "job") != 1 {
+		if len(rows) != 1 || rows[0].Name != "job" || rows[0].Progress != "1 of 2" || rows[0].Percent != 50 || rows[0].AgeMS != 60_000 || g.Count("chat:dm:1", "job") != 1 {
 			t.Fatalf("after a minute the rows are %+v", rows)
 		}
 		for _, task := range g.Close() {

@@ -81,8 +81,8 @@ type Tasks interface {
 	StartUpTo(ctx context.Context, most int, name, session string, run func(context.Context)) (started bool, running int)
 	// Count is how many tasks with this name run in the session.
 	Count(session, name string) int
-	// Progress shows how far the task of ctx is.
-	Progress(ctx context.Context, text string)
+	// Progress shows how far the task of ctx is: done of whole, and text for people.
+	Progress(ctx context.Context, done, whole int64, text string)
 }
 
 // Meter counts turns. It never waits.

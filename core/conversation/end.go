@@ -245,7 +245,7 @@ func (c *Conversations) endExpired(ctx context.Context, over map[string]session.
 	}
 	done := 0
 	for key := range over {
-		c.o.Tasks.Progress(ctx, fmt.Sprintf("%d of %d", done, len(over)))
+		c.o.Tasks.Progress(ctx, int64(done), int64(len(over)), fmt.Sprintf("%d of %d", done, len(over)))
 		select {
 		case next <- key:
 			done++

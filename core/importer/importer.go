@@ -127,8 +127,11 @@ func (p *Plan) Takes() bool {
 	return slices.ContainsFunc(p.Items, func(i Item) bool { return i.State == Taken })
 }
 
+// Conversations is how many conversations the plan writes to the store.
+func (p *Plan) Conversations() int { return len(p.talks) }
+
 // TakesConversations reports whether the plan writes to the store.
-func (p *Plan) TakesConversations() bool { return len(p.talks) > 0 }
+func (p *Plan) TakesConversations() bool { return p.Conversations() > 0 }
 
 // add lists a thing, cleaned.
 func (p *Plan) add(kind Kind, from, to string, state State, why string) {

@@ -71,7 +71,7 @@ func (g *target) run(source, dir string) *Plan {
 	if err := p.Apply(g.t.Context()); err != nil {
 		g.t.Fatal(err)
 	}
-	if err := p.Keep(g.t.Context(), s, now); err != nil {
+	if err := p.Keep(g.t.Context(), s, now, func() {}); err != nil {
 		g.t.Fatal(err)
 	}
 	return p

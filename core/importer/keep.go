@@ -43,9 +43,10 @@ func (p *Plan) Compare(ctx context.Context, s *store.Store) error {
 }
 
 // Keep writes the conversations of the plan into the store, each as the current session of its chat. Compare comes first. now is the
-// wall clock.
-func (p *Plan) Keep(ctx context.Context, s *store.Store, now time.Time) error {
+// wall clock. next is called before each conversation.
+func (p *Plan) Keep(ctx context.Context, s *store.Store, now time.Time, next func()) error {
 	for _, t := range p.talks {
+		next()
 		if err := t.keep(ctx, s, now); err != nil {
 			return fmt.Errorf("write the conversation of %s: %w", t.key, err)
 		}

@@ -55,7 +55,7 @@ func (op *Operator) backup(ctx context.Context, cmd ops.Command) (string, any, e
 		file = filepath.Join(dir, "gateway-"+time.Now().UTC().Format("20060102T150405.000")+".db")
 	}
 	err := op.store().Backup(ctx, file, func(written, of int64) {
-		op.o.Background.Progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
+		op.o.Background.Progress(ctx, written, of, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
 	})
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):

@@ -225,9 +225,19 @@ type Background struct {
 	Name    string `json:"name"`
 	Session string `json:"session,omitempty"`
 	// Progress is how far it is, of a task that can tell, e.g. "1200 of 20000".
-	Progress  string `json:"progress,omitempty"`
-	StartedAt Time   `json:"started_at"`
-	AgeMS     int64  `json:"age_ms"`
+	Progress string `json:"progress,omitempty"`
+	// Percent is how much of it is done, 1 to 100; 0: nothing yet, or the task cannot tell.
+	Percent   int   `json:"percent,omitempty"`
+	StartedAt Time  `json:"started_at"`
+	AgeMS     int64 `json:"age_ms"`
+}
+
+// Percent is how much of whole is done, 0 to 100; 0 if whole is not known.
+func Percent(done, whole int64) int {
+	if whole <= 0 || done <= 0 {
+		return 0
+	}
+	return int(100 * min(float64(done)/float64(whole), 1))
 }
 
 // Outcome is how a life ended.

@@ -8,6 +8,7 @@ import (
 
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // retentionBatch is how many rows of each table one step deletes, or looks at.
@@ -60,6 +61,7 @@ func (r *Recovery) pruneRows(ctx context.Context) {
 		if len(p) == 0 {
 			break
 		}
+		r.o.Background.Progress(ctx, 0, 0, text.Count(total.Sum(), "old row")+" deleted") // how many are old is not known
 	}
 	if len(total) > 0 {
 		args := []any{"transcripts", keep.Transcripts, "audit", keep.Audit, "rest", store.Retention}

@@ -147,6 +147,7 @@ func (x *Index) Rows(now time.Time) []ops.Background {
 	return []ops.Background{{
 		ID: "search", Name: "build search index", StartedAt: ops.At(x.building), AgeMS: ops.Millis(now.Sub(x.building)),
 		Progress: fmt.Sprintf("at most %d older %s left", x.reach.low-1, text.Plural(int(x.reach.low-1), "message is", "messages are")),
+		Percent:  ops.Percent(x.newest-x.reach.low+1, x.newest),
 	}}
 }
 

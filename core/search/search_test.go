@@ -217,7 +217,7 @@ func TestCV13_TheIndexIsBuiltFromTheNewestMessage(t *testing.T) {
 		l.x.note(fill, time.Now())
 	}
 	rows := l.x.Rows(time.Now().Add(time.Second))
-	if len(rows) != 1 || rows[0].Name != "build search index" || !strings.Contains(rows[0].Progress, "88 older messages are left") || rows[0].AgeMS < 1000 {
+	if len(rows) != 1 || rows[0].Name != "build search index" || !strings.Contains(rows[0].Progress, "88 older messages are left") || rows[0].Percent != 85 || rows[0].AgeMS < 1000 {
 		t.Errorf("the rows are %+v", rows)
 	}
 	for text, want := range map[string]int{"n199": 1, "n0": 0} {

@@ -15,6 +15,14 @@ func (p Pruned) Add(q Pruned) {
 	}
 }
 
+// Sum is how many rows of all tables were deleted.
+func (p Pruned) Sum() (rows int) {
+	for _, n := range p {
+		rows += n
+	}
+	return rows
+}
+
 const (
 	goneSessions = `(SELECT id FROM sessions WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)`
 	// A life that was killed has no end; its last heartbeat counts instead.
