@@ -282,6 +282,7 @@ func (f *fake) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) 
 func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
 	f.mu.Lock()
 	f.did = append(f.did, cmd)
+	asked := f.inbox != nil
 	f.mu.Unlock()
 	req := ops.Request{ID: "r1", State: ops.RequestDone, Verb: cmd.Verb, Target: cmd.Target, At: anHourAgo, Detail: "it is done" + hostile}
 	if f.do != nil {
@@ -291,7 +292,7 @@ func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
 		}
 		req.ID, req.Verb, req.Target, req.At = "r1", cmd.Verb, cmd.Target, anHourAgo
 	}
-	if spec, _ := cmd.Verb.Spec(); f.inbox != nil && spec.Target == ops.TargetInbox {
+	if spec, _ := cmd.Verb.Spec(); asked && spec.Target == ops.TargetInbox {
 		req.ID, req.State = "answer", ops.RequestDone
 		return req, nil
 	}
