@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,28 @@ import (
 	"gatewaytui/views"
 )
 
+// questions are the rows that were asked for. Readers ask on goroutines of their own.
+type questions struct {
+	mu   sync.Mutex
+	rows []string
+}
+
+func (q *questions) add(row string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rows = append(q.rows, row)
+}
+
+func (q *questions) all() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.rows)
+}
+
 // diary is a reader that writes down what was asked of it.
 type diary struct {
 	row   string
-	asked *[]string
+	asked *questions
 	every time.Duration
 	err   error
 	reads int
@@ -37,7 +56,7 @@ func (d *diary) next(*model) (readQuestion, time.Duration) {
 		if _, ok := ctx.Deadline(); !ok {
 			return nil, errors.New("no deadline")
 		}
-		*asked = append(*asked, row)
+		asked.add(row)
 		return func(*model) { d.reads++ }, err
 	}, wait
 }
@@ -91,11 +110,11 @@ func (l *pulse) pass(d time.Duration) {
 }
 
 // reads runs f on a console of 140x40 with the view of the sessions open, whose pages are read by diaries.
-func reads(t *testing.T, every time.Duration, f func(l *pulse, asked *[]string)) {
+func reads(t *testing.T, every time.Duration, f func(l *pulse, asked *questions)) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := newTasks(context.Background())
 		m := newModel(newGateway(), tasks, Options{})
-		var asked []string
+		var asked questions
 		m.newReader = func(_ views.View, page, row string) reader {
 			if page == views.PageTalk { // the first one
 				return &diary{row: row, asked: &asked, every: every}
@@ -113,21 +132,21 @@ func reads(t *testing.T, every time.Duration, f func(l *pulse, asked *[]string))
 }
 
 func TestAPageIsReadForTheRowOnWhichTheSelectionRests(t *testing.T) {
-	reads(t, 0, func(l *pulse, asked *[]string) {
+	reads(t, 0, func(l *pulse, asked *questions) {
 		l.pass(10 * time.Millisecond)
-		if want := []string{"api:user:alice"}; !slices.Equal(*asked, want) {
-			t.Fatalf("the view was opened: asked %q, promised %q", *asked, want)
+		if want := []string{"api:user:alice"}; !slices.Equal(asked.all(), want) {
+			t.Fatalf("the view was opened: asked %q, promised %q", asked.all(), want)
 		}
 		l.send(press("j"))
 		l.pass(50 * time.Millisecond)
 		l.send(press("j"))
 		l.pass(100 * time.Millisecond)
-		if len(*asked) > 1 {
-			t.Fatalf("asked %q for a row that the selection was on its way over", *asked)
+		if len(asked.all()) > 1 {
+			t.Fatalf("asked %q for a row that the selection was on its way over", asked.all())
 		}
 		l.pass(200 * time.Millisecond)
-		if want := []string{"api:user:alice", "telegram:dm:7"}; !slices.Equal(*asked, want) {
-			t.Fatalf("asked %q, promised %q", *asked, want)
+		if want := []string{"api:user:alice", "telegram:dm:7"}; !slices.Equal(asked.all(), want) {
+			t.Fatalf("asked %q, promised %q", asked.all(), want)
 		}
 		if s := l.m.screen(); s.Message != "read 1 of telegram:dm:7" {
 			t.Errorf("the frame has %q", s.Message)
@@ -136,28 +155,28 @@ func TestAPageIsReadForTheRowOnWhichTheSelectionRests(t *testing.T) {
 }
 
 func TestAPageIsPolledWhileItIsInSightAlone(t *testing.T) {
-	reads(t, time.Second, func(l *pulse, asked *[]string) {
+	reads(t, time.Second, func(l *pulse, asked *questions) {
 		l.pass(3500 * time.Millisecond)
-		if n := len(*asked); n != 4 {
+		if n := len(asked.all()); n != 4 {
 			t.Fatalf("asked %d times in 3.5 s, promised 4", n)
 		}
 		l.send(press("]"))
 		l.pass(5 * time.Second)
-		if n := len(*asked); n != 4 {
+		if n := len(asked.all()); n != 4 {
 			t.Fatalf("asked %d times with another page open", n)
 		}
 		l.send(press("["))
 		l.pass(10 * time.Millisecond)
 		l.send(tea.WindowSizeMsg{Width: 100, Height: 40})
 		l.pass(5 * time.Second)
-		if n := len(*asked); n != 5 {
+		if n := len(asked.all()); n != 5 {
 			t.Fatalf("asked %d times, promised 5: the page is not in sight below 120 columns", n)
 		}
 	})
 }
 
 func TestAnEventAboutTheRowCutsTheWaitShort(t *testing.T) {
-	reads(t, time.Minute, func(l *pulse, asked *[]string) {
+	reads(t, time.Minute, func(l *pulse, asked *questions) {
 		l.pass(time.Second)
 		for range 10 { // within 50 ms: one question
 			l.m.rouseFor([]ops.Event{{Subject: "api:user:alice"}})
@@ -165,20 +184,20 @@ func TestAnEventAboutTheRowCutsTheWaitShort(t *testing.T) {
 			l.pass(5 * time.Millisecond)
 		}
 		l.pass(time.Second)
-		if n := len(*asked); n < 2 || n > 3 {
+		if n := len(asked.all()); n < 2 || n > 3 {
 			t.Fatalf("asked %d times for ten events, promised 2 or 3", n)
 		}
 		l.m.rouseFor([]ops.Event{{Subject: "cli:local"}})
 		l.send(nil)
 		l.pass(time.Second)
-		if n := len(*asked); n > 3 {
+		if n := len(asked.all()); n > 3 {
 			t.Errorf("asked for an event of another session")
 		}
 	})
 }
 
 func TestAPageThatCannotBeReadSaysWhyAndIsAskedAgain(t *testing.T) {
-	reads(t, time.Minute, func(l *pulse, asked *[]string) {
+	reads(t, time.Minute, func(l *pulse, asked *questions) {
 		d := l.m.readings[0].reader.(*diary)
 		l.m.readings[0].stop()
 		d.err = errors.New("no such session")
@@ -188,11 +207,11 @@ func TestAPageThatCannotBeReadSaysWhyAndIsAskedAgain(t *testing.T) {
 			t.Fatalf("the page says %q", got)
 		}
 		d.err = nil
-		n := len(*asked)
+		n := len(asked.all())
 		l.pass(pageRetry + 10*time.Millisecond) // the question that waits was made with the error
 		l.pass(pageRetry + 10*time.Millisecond)
-		if got := l.m.screen().Detail.Errs[0]; got != "" || len(*asked) == n {
-			t.Errorf("it was asked %d more times and says %q", len(*asked)-n, got)
+		if got := l.m.screen().Detail.Errs[0]; got != "" || len(asked.all()) == n {
+			t.Errorf("it was asked %d more times and says %q", len(asked.all())-n, got)
 		}
 	})
 }

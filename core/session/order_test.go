@@ -107,8 +107,8 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 		running := map[string]*Turn{}
 		closing, replacing := map[string]bool{}, map[string]bool{}
 		follow := func(key string, next *Turn) {
-			if delete(running, key); next != nil {
-				running[key] = next
+			if delete(running, key); next != nil { // the next turn may be of another session
+				running[next.Session.Key] = next
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 const otherUser = 65534
@@ -313,6 +314,7 @@ func TestHF1_AClientThatHasGoneIsNotServed(t *testing.T) {
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	eventually.True(t, "each thread of the gateway stands", func() bool { return standing(stopped) })
 	nc, err := net.Dial("tcp", g.api)
 	if err == nil {
 		_, err = fmt.Fprintf(nc, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -330,4 +332,16 @@ func TestHF1_AClientThatHasGoneIsNotServed(t *testing.T) {
 		}
 	}
 	g.stop()
+}
+
+// standing reports whether SIGSTOP has reached every thread of a process (proc_pid_stat(5)): kill(2) returns before that.
+func standing(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range threads {
+		stat, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T") {
+			return false
+		}
+	}
+	return len(threads) > 0
 }
