@@ -35,10 +35,14 @@ func (s *Screen) told(p pane, groups ...[]Fact) []string {
 func (s *Screen) told1(p pane, list []Fact) []string {
 	const two = 76 // cells, from which on two texts fit next to each other
 	half, room := (p.w-2)/2, max(p.w-2, 1)
-	var lines []string
-	for list = s.cleaned(list); len(list) > 0; {
+	list = s.cleaned(list)
+	if p.w < two {
+		return indented(s.facts(list, labels, room))
+	}
+	lines := make([]string, 0, len(list))
+	for len(list) > 0 {
 		n := min(len(list), 2)
-		if p.w < two || slices.ContainsFunc(list[:n], func(f Fact) bool { return cellsOf(f.Text) >= half-labels }) {
+		if slices.ContainsFunc(list[:n], func(f Fact) bool { return cellsOf(f.Text) >= half-labels }) {
 			n = 1
 		}
 		if n == 2 {
@@ -54,7 +58,7 @@ func (s *Screen) told1(p pane, list []Fact) []string {
 
 // cleaned is list with its texts as they will be drawn, so that they can be measured, without the empty ones.
 func (s *Screen) cleaned(list []Fact) []Fact {
-	out := list[:0:0]
+	out := make([]Fact, 0, len(list))
 	for _, f := range list {
 		if f.Text = s.clean(f.Text, maxShown); f.Text != "" {
 			out = append(out, f)

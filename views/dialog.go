@@ -122,7 +122,7 @@ func (d Dialog) keys(w int, keys []string) string {
 
 // facts draws labelled texts in w cells. The texts wrap to the right of their labels, or below them on a narrow screen.
 func (o *Opts) facts(list []Fact, label, w int) []string {
-	var out []string
+	out := make([]string, 0, len(list))
 	for _, f := range list {
 		if w < 2*label {
 			out = append(out, o.paint(Muted, o.cut(shown(f.Label), w)))
