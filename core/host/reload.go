@@ -87,43 +87,48 @@ func reasonOf(err error) error {
 
 // platforms are those that have another connection with a config than now.
 func (c *configs) platforms(next config.Config, secrets config.Credentials) (changes []gateway.PlatformChange) {
-	now := c.inForce.Config.Adapters
-	for _, b := range []struct {
-		name               string
-		was, is            bool
-		before, after      bot.Options
-		oldToken, newToken config.Credential
-		make               func(bot.Options) adapter.Platform
-	}{
-		{
-			"telegram", now.Telegram.Enabled, next.Adapters.Telegram.Enabled,
-			bot.Options{BaseURL: now.Telegram.BaseURL, Groups: now.Telegram.Groups},
-			bot.Options{BaseURL: next.Adapters.Telegram.BaseURL, Groups: next.Adapters.Telegram.Groups},
-			c.secrets.Telegram, secrets.Telegram, func(o bot.Options) adapter.Platform { return telegram.New(o) },
-		},
-		{
-			"discord", now.Discord.Enabled, next.Adapters.Discord.Enabled,
-			bot.Options{BaseURL: now.Discord.BaseURL, Groups: now.Discord.Groups},
-			bot.Options{BaseURL: next.Adapters.Discord.BaseURL, Groups: next.Adapters.Discord.Groups},
-			c.secrets.Discord, secrets.Discord, func(o bot.Options) adapter.Platform { return discord.New(o) },
-		},
-	} {
-		same := b.before.BaseURL == b.after.BaseURL && slices.Equal(b.before.Groups, b.after.Groups) && b.oldToken.Value == b.newToken.Value && b.oldToken.Why() == b.newToken.Why()
-		if b.was == b.is && (same || !b.is) {
+	now, before := botsOf(next.Adapters, secrets), botsOf(c.inForce.Config.Adapters, c.secrets)
+	for i, b := range now {
+		was := before[i]
+		if b.enabled == was.enabled && (b.same(was) || !b.enabled) {
 			continue
 		}
 		change := gateway.PlatformChange{Name: b.name}
 		switch {
-		case !b.is:
-		case b.newToken.Missing():
-			change.Err = &adapter.CredentialsError{Variable: b.newToken.Source, Why: b.newToken.Why()}
+		case !b.enabled:
+		case b.token.Missing():
+			change.Err = &adapter.CredentialsError{Variable: b.token.Source, Why: b.token.Why()}
 		default:
-			b.after.Token, b.after.TokenSource, b.after.Log = b.newToken.Value, b.newToken.Source, c.l.log
-			change.Platform = b.make(b.after)
+			b.options.Token, b.options.TokenSource, b.options.Log = b.token.Value, b.token.Source, c.l.log
+			change.Platform = b.connect(b.options)
 		}
 		changes = append(changes, change)
 	}
 	return changes
+}
+
+// botOf is a platform of bots as a config has it.
+type botOf struct {
+	name    string
+	enabled bool
+	options bot.Options
+	token   config.Credential
+	connect func(bot.Options) adapter.Platform
+}
+
+// botsOf are the platforms of bots, in the same order with every config.
+func botsOf(a config.Adapters, secrets config.Credentials) []botOf {
+	t, d := a.Telegram, a.Discord
+	return []botOf{
+		{"telegram", t.Enabled, bot.Options{BaseURL: t.BaseURL, Groups: t.Groups}, secrets.Telegram, func(o bot.Options) adapter.Platform { return telegram.New(o) }},
+		{"discord", d.Enabled, bot.Options{BaseURL: d.BaseURL, Groups: d.Groups}, secrets.Discord, func(o bot.Options) adapter.Platform { return discord.New(o) }},
+	}
+}
+
+// same reports whether the connection of b serves with the config of other.
+func (b botOf) same(other botOf) bool {
+	return b.options.BaseURL == other.options.BaseURL && slices.Equal(b.options.Groups, other.options.Groups) &&
+		b.token.Value == other.token.Value && b.token.Why() == other.token.Why()
 }
 
 // Adopt implements gateway.Configs.
