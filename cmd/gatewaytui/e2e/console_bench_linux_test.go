@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
 )
 
 // BenchmarkAttach is from exec to the first full screen of an attached console.
@@ -97,16 +98,22 @@ func BenchmarkIdleConsole(b *testing.B) {
 	c.exit()
 }
 
-// BenchmarkBusyConsole is what an attached console costs of one core, in percent, while clients make 400 turns a second: on
-// the overview, on the sessions, and on the events.
+// BenchmarkBusyConsole is what an attached console costs of one core, in percent, while clients make 400 turns a second. It shows
+// the overview, the sessions, and the events, at 80x24, and at 200x60 with the conversation and the turn next to the sessions.
 func BenchmarkBusyConsole(b *testing.B) {
 	const perSecond, looked = 400, 8 * time.Second
-	for _, view := range []string{"1", "2", "7"} {
-		b.Run("view="+view, func(b *testing.B) {
+	for _, shown := range []struct {
+		view       string
+		cols, rows uint16
+	}{{"1", 80, 24}, {"2", 80, 24}, {"7", 80, 24}, {"1", 200, 60}, {"2", 200, 60}, {"7", 200, 60}} {
+		b.Run(fmt.Sprintf("view=%s/size=%dx%d", shown.view, shown.cols, shown.rows), func(b *testing.B) {
 			g := start(b, newHome(b), atOnce(b))
 			c := onPTY(b, "attach", "--home", g.home).read()
+			if err := pty.Setsize(c.user, &pty.Winsize{Rows: shown.rows, Cols: shown.cols}); err != nil {
+				b.Fatal(err)
+			}
 			c.await("RUNNING")
-			c.write(view)
+			c.write(shown.view)
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 			var cpu float64
 			for range b.N {
