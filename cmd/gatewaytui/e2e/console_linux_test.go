@@ -179,9 +179,7 @@ func TestASignalStopsUnderAnOpenDialog(t *testing.T) {
 	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
-	s.await("RUNNING")
-	s.keys("D")
-	s.await("Drain gateway")
+	s.press("D", "Drain gateway")
 	st, _ := state(t, home)
 	if err := syscall.Kill(st.PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
