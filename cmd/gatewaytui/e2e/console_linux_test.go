@@ -32,7 +32,7 @@ func TestAPersonSteersAGatewayByItsConsole(t *testing.T) {
 	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
-	s.await("RUNNING")
+	s.runs()
 	raw := s.modes()
 	if raw.Lflag&unix.ICANON != 0 {
 		t.Error("the console does not take single keys")
@@ -79,7 +79,7 @@ func TestAPersonSteersAGatewayByItsConsole(t *testing.T) {
 	s.answer("Drain gateway", "y")
 	s.await("DRAINING")
 	s.keys("U")
-	s.await("RUNNING")
+	s.runs()
 
 	s.keys("S")
 	s.answer("(graceful)?", "y")
@@ -96,7 +96,7 @@ func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
 	config := strings.Replace(quick, `adapter_timeout = "1s"`, `adapter_timeout = "50s"`, 1)
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, config), "--demo-platforms", "harbour=good,dock=hang-disconnect")
-	s.await("RUNNING")
+	s.runs()
 	eventually.True(t, "the platforms are connected", func() bool {
 		out, _ := verb(t, home, "adapters")
 		return strings.Count(out, "connected") == 3
@@ -121,7 +121,7 @@ func TestLeavingTheEmbeddedConsoleKeepsTheGateway(t *testing.T) {
 	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
-	s.await("RUNNING")
+	s.runs()
 	s.keys("q")
 	s.answer("Leave?", "k")
 	s.await("keeps running in this terminal, and its log follows:", "ctrl+z and bg", "gatewaytui attach --home")
@@ -196,7 +196,7 @@ func TestASignalStopsUnderAnOpenDialog(t *testing.T) {
 func TestJ2_AnAttachedConsoleSurvivesTheGateway(t *testing.T) {
 	g := start(t, newHome(t), quick)
 	s := newScreen(t, 80, 24, "attach", "--home", g.home)
-	s.await("RUNNING")
+	s.runs()
 	g.signal(syscall.SIGKILL)
 	g.exit()
 	s.await("GONE")
@@ -231,7 +231,7 @@ func TestThePastLivesAreInTheShutdownView(t *testing.T) {
 	killed.exit()
 	current := start(t, home, quick)
 	s := newScreen(t, 80, 24, "attach", "--home", home)
-	s.await("RUNNING")
+	s.runs()
 	s.keys("6")
 	s.await("lives: 3,", "running", "crashed", "clean")
 	s.keys("G")
@@ -260,7 +260,7 @@ func TestThePastLivesAreInTheShutdownView(t *testing.T) {
 func TestAReadOnlyConsoleChangesNothing(t *testing.T) {
 	g := start(t, newHome(t), quick)
 	s := newScreen(t, 80, 24, "attach", "--read-only", "--home", g.home)
-	s.await("RUNNING")
+	s.runs()
 	s.keys("D")
 	s.await("read-only")
 	cmd := exec.Command(binary, "attach", "--plain", "--read-only", "--home", g.home)

@@ -179,7 +179,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 	t.Run("attached", func(t *testing.T) {
 		g := start(t, newHome(t), quick)
 		s := newScreen(t, 120, 40, "attach", "--home", g.home)
-		s.await("RUNNING")
+		s.runs()
 		levers(t, s, g.home, g.api)
 		if code := g.exit(); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -188,7 +188,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		home := newHome(t)
 		s := newScreen(t, 120, 40, "--home", home, "--config", configFile(t, quick))
-		s.await("RUNNING")
+		s.runs()
 		var st struct {
 			API string `json:"api_listen"`
 		}
@@ -208,7 +208,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 func TestCtrlCAgainAndAgainStopsTheGateway(t *testing.T) {
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
-	s.await("RUNNING")
+	s.runs()
 	pressed := time.Now()
 	s.keys("C-c")
 	s.keys("C-c")
@@ -225,7 +225,7 @@ func TestAKeptGatewayShowsItsLogAndTakesCtrlC(t *testing.T) {
 	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 100, 40, "--home", home, "--config", configFile(t, quick))
-	s.await("RUNNING")
+	s.runs()
 	s.keys("q")
 	s.answer("Leave?", "k")
 	s.await("keeps running in this terminal, and its log follows:", "ctrl+z and bg give the shell back, ctrl+c stops the gateway", "gatewaytui attach --home")
@@ -249,7 +249,7 @@ func BenchmarkAStopIsAccepted(b *testing.B) {
 	for b.Loop() {
 		g := start(b, newHome(b), quick)
 		s := newScreen(b, 120, 40, "attach", "--home", g.home)
-		s.await("RUNNING")
+		s.runs()
 		c := newClients(b, g.api)
 		c.storm(200, "slow 1")
 		c.answered(200)

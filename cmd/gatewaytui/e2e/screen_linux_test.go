@@ -112,6 +112,15 @@ func (s *screen) await(parts ...string) {
 	})
 }
 
+// runs waits until the line of state says that the gateway runs. The overview has the same word further down before that.
+func (s *screen) runs() {
+	s.t.Helper()
+	eventually.True(s.t, "the gateway runs", func() bool {
+		state, _, _ := strings.Cut(s.sees(), "\n")
+		return strings.Contains(state, "RUNNING")
+	})
+}
+
 // keys presses keys, named as tmux names them.
 func (s *screen) keys(names ...string) {
 	s.t.Helper()

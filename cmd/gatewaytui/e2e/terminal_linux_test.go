@@ -31,7 +31,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			home := newHome(t)
 			s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
-			s.await("RUNNING")
+			s.runs()
 			st, _ := state(t, home)
 			if err := syscall.Kill(st.PID, tc.sig); err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 	t.Run("after an attached one is left, or ended by a signal", func(t *testing.T) {
 		g := start(t, newHome(t), quick)
 		s := newScreen(t, 80, 24, "attach", "--home", g.home)
-		s.await("RUNNING")
+		s.runs()
 		s.keys("q")
 		s.answer("Detach?", "y")
 		if code := s.code(); code != 0 {
@@ -255,7 +255,7 @@ func TestAStormOfSizesLeavesAWholeScreen(t *testing.T) {
 		<-time.After(time.Millisecond) // modelled: the pace of a window that is dragged
 	}
 	s := newScreen(t, 80, 24, "attach", "--home", g.home)
-	s.await("RUNNING")
+	s.runs()
 	for _, size := range [][2]string{{"200", "60"}, {"1", "1"}, {"40", "6"}, {"20", "3"}, {"140", "40"}, {"10", "50"}, {"79", "23"}, {"80", "24"}} {
 		s.tmux("resize-window", "-x", size[0], "-y", size[1])
 	}
