@@ -136,6 +136,7 @@ func (l *Loaded) validateAgents() {
 		l.validateAgent(keyName([]string{"agents", name}), c.Agents[name])
 	}
 	l.validateTrust()
+	l.validateHeld()
 	for i, r := range c.Routes {
 		l.validateRoute("routes"+indexPart(i), r)
 	}
@@ -161,6 +162,7 @@ func (l *Loaded) written(table string) string {
 
 // validateAgent checks the agent whose table is named.
 func (l *Loaded) validateAgent(table string, d *Definition) {
+	l.validateKind(table, d)
 	wrong := func(key, format string, args ...any) {
 		name := table + "." + key
 		if _, set := l.origins[name]; !set && table == l.written("agent") {

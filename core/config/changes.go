@@ -79,7 +79,12 @@ var changes = []Change{
 				!slices.ContainsFunc(c.Routes, func(r *Route) bool { return r.Chat.Busy != "" })
 		},
 	},
-	{Name: "tools_enabled", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "files", "send_file"]`, Schema: 17},
+	{
+		Name: "tools_enabled", Key: "tools.enabled", Schema: 25,
+		What: "agents have further tools: files and send_file, web (pages of public addresses), memory (notes that outlive conversations), ask_user and jobs; set " +
+			"tools.enabled in the config to choose, or ignore this",
+		When: func(c Config) bool { return slices.Equal(c.Tools.Enabled, Default().Tools.Enabled) },
+	},
 	{Name: "may_stop", Key: "tools.may_stop", Old: `"yes"`, New: `"ask"`, Schema: 21},
 	{
 		Name: "approvals", Key: "agent.approvals", Schema: 21,

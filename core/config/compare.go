@@ -77,7 +77,7 @@ func (f *family) differences(before, after *Config) (all []Difference) {
 		parts = had
 	}
 	for _, part := range parts {
-		table := keyName([]string{f.name, part})
+		table := f.path(part)
 		old, new := f.made().Elem(), f.made().Elem()
 		was, is := slices.Contains(had, part), slices.Contains(has, part)
 		if was {
@@ -94,7 +94,7 @@ func (f *family) differences(before, after *Config) (all []Difference) {
 			all = append(all, d)
 		}
 		for _, k := range f.keys {
-			name := keyName(append([]string{f.name, part}, strings.Split(k.name, ".")...))
+			name := f.path(append([]string{part}, strings.Split(k.name, ".")...)...)
 			all = append(all, differs(name, f.form(k.name), old.FieldByIndex(k.index), new.FieldByIndex(k.index))...)
 			if k.name == "prompt_file" && was && is {
 				all = append(all, otherPrompt(name, f.form(k.name), old.Addr().Interface().(*Definition), new.Addr().Interface().(*Definition))...)

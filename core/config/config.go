@@ -34,6 +34,12 @@ type Config struct {
 	Environments map[string]*Environment  `toml:"environments" doc:"Where the commands of agents run, each with a name of your choice, which agents name in environment."`
 	Budgets      map[string]*BudgetLimits `toml:"budgets" doc:"What may be spent, each with a name of your choice, which agents name in budget. [budgets.default] is in force also where it is not written; 0 is no limit."`
 
+	Servers map[string]*Server `toml:"servers" doc:"Tool servers (MCP), each with a name of your choice, which agents name in servers. A server starts at its first use; \"gatewaytui servers\" shows them."`
+	Web     Web                `toml:"web" doc:"What web_fetch and web_search may reach."`
+	Memory  Memory             `toml:"memory" doc:"Notes that outlive conversations."`
+	Jobs    map[string]*Job    `toml:"jobs" doc:"What runs at a time, each with a name of your choice. \"gatewaytui jobs\" shows them, and those that agents have made."`
+	Hooks   map[string]*Hook   `toml:"hooks" doc:"Commands and URLs that get events, each with a name of your choice."`
+
 	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
 	Adapters Adapters `toml:"adapters"`
 	Console  Console  `toml:"console" doc:"The screens."`
@@ -67,10 +73,14 @@ type Model struct {
 
 // Definition is what an agent is made from: the first keys of [agent], and each of [agents.NAME].
 type Definition struct {
+	Kind    string   `toml:"kind" doc:"empty: a model works; \"acp\": an external program works, which speaks the Agent Client Protocol"`
+	Command []string `toml:"command" default:"" doc:"for acp: the program and its arguments, such as [\"opencode\", \"acp\"]"`
+
 	Models     []string `toml:"models" default:"default" doc:"names of models; the first that works answers. One that fails is left alone for a while"`
 	Prompt     string   `toml:"prompt" doc:"the system prompt; empty is the gateway's own. {{date}}, {{time_zone}}, {{platform}}, {{chat}} and {{speaker}} are replaced"`
 	PromptFile string   `toml:"prompt_file" doc:"a file that holds it instead, read at the start; a relative path begins at the folder of the config file"`
 	Tools      []string `toml:"tools" default:"*" doc:"what it can call; \"*\" is all of tools.enabled, which bounds every agent if it is set"`
+	Servers    []string `toml:"servers" default:"" doc:"names of [servers] whose tools it can call"`
 	Skills     bool     `toml:"skills" default:"true" doc:"list the skills of the work folder in the prompt: folders with a SKILL.md. AGENTS.md and SOUL.md of the folder are in every prompt"`
 
 	Env         []string `toml:"env" default:"" doc:"variables of the gateway's environment that its tools see as well, each by its whole name"`
@@ -158,7 +168,7 @@ type Session struct {
 
 // Tools is [tools].
 type Tools struct {
-	Enabled     []string `toml:"enabled" default:"terminal,process,delegate,files,send_file" doc:"of terminal, process, delegate, files (a group) and send_file"`
+	Enabled     []string `toml:"enabled" default:"terminal,process,delegate,files,send_file,web,memory,ask_user,jobs" doc:"of terminal, process, delegate, files, send_file, web, memory, ask_user and jobs; files, web, memory and jobs are groups"`
 	Workdir     string   `toml:"workdir" doc:"where commands run and files are; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" default:"3m" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" default:"64KiB" doc:"how much of a command's output the model gets"`
@@ -241,6 +251,7 @@ type Adapters struct {
 	API      API      `toml:"api" doc:"An OpenAI-compatible HTTP server."`
 	Telegram Telegram `toml:"telegram" doc:"A Telegram bot, by long polling."`
 	Discord  Discord  `toml:"discord" doc:"A Discord bot, over its gateway."`
+	Webhook  Webhook  `toml:"webhook" doc:"An HTTP server for messages of other programs, which sign them."`
 }
 
 // API is [adapters.api].

@@ -109,7 +109,7 @@ daily_reset  = ""
 queue_limit  = 32
 
 [tools]
-enabled        = ["terminal", "process", "delegate", "files", "send_file"]
+enabled        = ["terminal", "process", "delegate", "files", "send_file", "web", "memory", "ask_user", "jobs"]
 workdir        = ""
 timeout        = "3m"
 output_limit   = "64KiB"
@@ -240,7 +240,7 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"a queue of nothing", "[session]\nqueue_limit = 0\n", 2, 1, "session.queue_limit", "", "at least 1, not 0"},
 		{"an invalid time of day", "[session]\ndaily_reset = \"25:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
 		{"a time of day cut short", "[session]\ndaily_reset = \"4:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
-		{"an unknown tool", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process, delegate, files and send_file"},
+		{"an unknown tool", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process, delegate, files, send_file, web, memory, ask_user and jobs"},
 		{"a tool named twice", "[tools]\nenabled = [\"process\", \"process\"]\n", 2, 1, "tools.enabled", "", "twice"},
 		{"tools that may perhaps stop", "[tools]\nmay_stop = \"perhaps\"\n", 2, 1, "tools.may_stop", "", `"yes", "ask" or "no"`},
 		{"a relative workdir", "[tools]\nworkdir = \"work\"\n", 2, 1, "tools.workdir", "", "absolute"},
@@ -330,7 +330,7 @@ func TestEveryValueSaysWhereItIsFrom(t *testing.T) {
 		"log.level":              {`"warn"`, l.Source + ":2"},
 		"shutdown.drain_timeout": {`"1h30m"`, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT"},
 		"agent.cache_memory":     {`"256MiB"`, "default"},
-		"tools.enabled":          {`["terminal", "process", "delegate", "files", "send_file"]`, "default"},
+		"tools.enabled":          {`["terminal", "process", "delegate", "files", "send_file", "web", "memory", "ask_user", "jobs"]`, "default"},
 	} {
 		if got[k] != want {
 			t.Errorf("%s is %q, want %q", k, got[k], want)

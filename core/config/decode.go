@@ -140,8 +140,8 @@ func (l *Loaded) set(p place, name string, value any, doc map[string]any) *Error
 		}
 		return nil
 	}
-	if f := familyOf(p.path[0]); f != nil {
-		return l.setNamed(f, p, name, value, doc[f.name])
+	if f := familyAt(p.path); f != nil {
+		return l.setNamed(f, p, name, value, lookup(doc, f.parts()))
 	}
 	if isSection(name) {
 		if _, ok := value.(map[string]any); !ok {

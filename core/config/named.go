@@ -42,6 +42,25 @@ func familyOf(name string) *family {
 	return nil
 }
 
+// familyAt is the family whose tables a path names or is in, nil for none.
+func familyAt(path []string) *family {
+	for _, s := range sections {
+		if s.family != nil && len(path) >= s.family.depth() && slices.Equal(s.family.parts(), path[:s.family.depth()]) {
+			return s.family
+		}
+	}
+	return nil
+}
+
+// parts are those of the path of the family: its table may be in another one, such as [adapters.webhook.routes.NAME].
+func (f *family) parts() []string { return strings.Split(f.name, ".") }
+
+// depth is how many there are.
+func (f *family) depth() int { return strings.Count(f.name, ".") + 1 }
+
+// path is the path of a table of the family, or of a key in it.
+func (f *family) path(parts ...string) string { return keyName(append(f.parts(), parts...)) }
+
 // DefaultName is the name of the model that [model] is, and of the agent that [agent] is.
 const DefaultName = "default"
 
@@ -112,50 +131,60 @@ func (f *family) written() string {
 func (l *Loaded) setNamed(f *family, p place, name string, value, whole any) *Error {
 	_, table := value.(map[string]any)
 	items, list := whole.([]any)
+	own := p.path[f.depth():] // the name of a table, and what is in it
 	switch {
 	case f.list && (!list || slices.ContainsFunc(items, func(item any) bool { _, table := item.(map[string]any); return !table })):
 		e := l.fault(fmt.Sprintf("%s must be a list of tables, written %s, not %s", f.name, f.written(), describe(f.name, whole)), name)
 		e.Key = f.name
 		return e
-	case f.list && len(p.path) == 1:
+	case f.list && len(own) == 0:
 		return nil
-	case len(p.path) == 1 && !table, len(p.path) == 2 && !table:
+	case len(own) < 2 && !table:
 		return l.fault(wants(name, "a table, written "+f.written(), value), name)
-	case len(p.path) == 1:
+	case len(own) == 0:
 		return nil
 	}
-	if wrong := f.wrongName(p.path[1]); wrong != "" && !f.list {
-		above := keyName(p.path[:2])
+	if wrong := f.wrongName(own[0]); wrong != "" && !f.list {
 		e := l.fault(fmt.Sprintf("a table of [%s] %s", f.name, wrong), name)
-		e.Key = above
+		e.Key = f.path(own[0])
 		return e
 	}
-	member := f.member(&l.Config, p.path[1])
-	if len(p.path) == 2 {
+	member := f.member(&l.Config, own[0])
+	if len(own) == 1 {
 		return nil
 	}
-	k, known := f.key(strings.Join(p.path[2:], "."))
-	_, plain := f.key(p.path[2])
+	return l.setMember(f, own, member, name, value)
+}
+
+// setMember takes over the value at a place in a table of a family. own are the name of the table and the parts of the key.
+func (l *Loaded) setMember(f *family, own []string, member reflect.Value, name string, value any) *Error {
+	_, table := value.(map[string]any)
+	k, known := f.key(strings.Join(own[1:], "."))
+	above, plain := f.key(own[1])
+	want := ""
 	switch {
-	case !known && len(p.path) == 3 && f.hasTable(p.path[2]):
-		if !table {
-			return l.fault(wants(name, "a table", value), name)
-		}
-		return nil
 	case known:
-		if want := assign(member.FieldByIndex(k.index), value); want != "" {
-			return l.fault(wants(name, want, value), name)
+		want = assign(member.FieldByIndex(k.index), value)
+	case len(own) == 2 && f.hasTable(own[1]):
+		if !table {
+			want = "a table"
 		}
-		return nil
+	case plain && len(own) == 3 && above.inTable(member):
+		want = assignIn(member.FieldByIndex(above.index), own[2], value)
 	case plain:
-		above := keyName(p.path[:3])
+		above := f.path(own[:2]...)
 		e := l.fault(above+" is a value, not a table", name)
 		e.Key = above
 		return e
+	default:
+		e := l.fault("unknown key "+name, name)
+		e.Nearest = f.path(append(own[:1:1], strings.Split(f.nearest(strings.Join(own[1:], ".")), ".")...)...)
+		return e
 	}
-	e := l.fault("unknown key "+name, name)
-	e.Nearest = keyName(append(slices.Clone(p.path[:2]), strings.Split(f.nearest(strings.Join(p.path[2:], ".")), ".")...))
-	return e
+	if want != "" {
+		return l.fault(wants(name, want, value), name)
+	}
+	return nil
 }
 
 // hasTable reports whether the tables of the family have one of this name in them.
@@ -191,7 +220,7 @@ func (l *Loaded) settings() (all []setting) {
 			v := s.family.member(&l.Config, part)
 			for _, k := range s.family.keys {
 				field := v.FieldByIndex(k.index)
-				k.name = keyName(append([]string{s.name, part}, strings.Split(k.name, ".")...))
+				k.name = s.family.path(append([]string{part}, strings.Split(k.name, ".")...)...)
 				all = append(all, setting{k, field})
 			}
 		}

@@ -162,7 +162,7 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"a route without a match", "[[routes]]\nagent = \"default\"\n", 1, "routes[1].match", "", "must be set"},
 		{"a match with brackets", "[[routes]]\nmatch = \"a:[bc]\"\n", 2, "routes[1].match", "", "only * and ?"},
 		{"a match that no key has", "[[routes]]\nmatch = \"telegram\"\n", 2, "routes[1].match", "", "telegram:*"},
-		{"an unknown tool", "[agents.a]\ntools = [\"browser\"]\n", 2, "agents.a.tools", "", "terminal, process, delegate, files and send_file"},
+		{"an unknown tool", "[agents.a]\ntools = [\"browser\"]\n", 2, "agents.a.tools", "", "terminal, process, delegate, files, send_file, web, memory, ask_user and jobs"},
 		{"two prompts", "[agents.a]\nprompt = \"x\"\nprompt_file = \"y\"\n", 3, "agents.a.prompt_file", "", "both set"},
 		{"a prompt file that is not there", "[agents.a]\nprompt_file = \"nowhere.md\"\n", 2, "agents.a.prompt_file", "", "cannot be read: no such file"},
 		{"an unknown variable", "[agents.a]\nprompt = \"It is {{dat}}.\"\n", 2, "agents.a.prompt", "", "did you mean date?"},

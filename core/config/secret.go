@@ -50,6 +50,7 @@ func (c Config) SecretVariables() []string {
 	for _, m := range c.Models {
 		sources = append(sources, m.APIKeyEnv)
 	}
+	sources = append(sources, c.heldVariables()...)
 	for _, name := range sources {
 		if name != "" {
 			names = append(names, name)

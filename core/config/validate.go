@@ -189,7 +189,7 @@ func wrongIDs(whose string, ids []int64) string {
 }
 
 // knownTools are the tools and groups of tools of CONTRACT.md, 5.
-var knownTools = []string{"terminal", "process", "delegate", "files", "send_file"}
+var knownTools = []string{"terminal", "process", "delegate", "files", "send_file", "web", "memory", "ask_user", "jobs"}
 
 // validate checks what the types cannot.
 func (l *Loaded) validate() {
@@ -198,7 +198,7 @@ func (l *Loaded) validate() {
 			l.add(l.fault(k.name+" "+wrong, k.name), k.name)
 		}
 	}
-	for _, r := range slices.Concat(rules, trustRules) {
+	for _, r := range slices.Concat(rules, trustRules, heldRules) {
 		// A key whose value could not be taken has its default, about which nothing is to be said.
 		if slices.ContainsFunc(r.keys, func(k string) bool { return l.faulty[k] }) {
 			continue

@@ -58,15 +58,16 @@ func parseSize(s string) (Size, bool) {
 
 // What a value of each type looks like, for people.
 const (
-	wantDuration = `a duration such as "90s"`
-	wantSize     = `a size such as "64KiB"`
-	wantString   = `a text in quotes`
-	wantInt      = `a whole number`
-	wantNumber   = `a number`
-	wantBool     = `true or false`
-	wantStrings  = `a list of texts such as ["a", "b"]`
-	wantNetwork  = `true, false, or a list of hosts such as ["pypi.org", "*.github.com"]`
-	wantInts     = `a list of whole numbers such as [4711]`
+	wantDuration  = `a duration such as "90s"`
+	wantSize      = `a size such as "64KiB"`
+	wantString    = `a text in quotes`
+	wantInt       = `a whole number`
+	wantNumber    = `a number`
+	wantBool      = `true or false`
+	wantStrings   = `a list of texts such as ["a", "b"]`
+	wantNetwork   = `true, false, or a list of hosts such as ["pypi.org", "*.github.com"]`
+	wantVariables = `a table of texts such as { Authorization = "FILES_AUTH" }`
+	wantInts      = `a list of whole numbers such as [4711]`
 )
 
 // assign sets a field of Config from a decoded TOML value. It returns what the field wants, if v is not that.
@@ -79,31 +80,18 @@ func assign(field reflect.Value, v any) (want string) {
 	case *int:
 		return intoInt(p, v)
 	case *float64:
-		n, ok := v.(float64)
-		if whole, is := v.(int64); is {
-			n, ok = float64(whole), true
-		}
-		if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-			return wantNumber
-		}
-		*p = n
+		return intoNumber(p, v)
 	case *Duration:
-		s, ok := v.(string)
-		d, valid := parseDuration(s)
-		if !ok || !valid {
-			return wantDuration
-		}
-		*p = d
+		return intoParsed(p, v, parseDuration, wantDuration)
 	case *Size:
-		s, ok := v.(string)
-		n, valid := parseSize(s)
-		if !ok || !valid {
-			return wantSize
-		}
-		*p = n
+		return intoParsed(p, v, parseSize, wantSize)
 	case *Network:
 		if !p.set(v) {
 			return wantNetwork
+		}
+	case *Variables:
+		if !p.set(v) {
+			return wantVariables
 		}
 	case *[]string:
 		return intoList(p, v, wantStrings)
@@ -112,6 +100,29 @@ func assign(field reflect.Value, v any) (want string) {
 	default:
 		panic(fmt.Sprintf("config: a field of type %T has no decoding", p))
 	}
+	return ""
+}
+
+func intoNumber(p *float64, v any) string {
+	n, ok := v.(float64)
+	if whole, is := v.(int64); is {
+		n, ok = float64(whole), true
+	}
+	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
+		return wantNumber
+	}
+	*p = n
+	return ""
+}
+
+// intoParsed sets what is written as a text in quotes.
+func intoParsed[T any](p *T, v any, parse func(string) (T, bool), want string) string {
+	s, ok := v.(string)
+	value, valid := parse(s)
+	if !ok || !valid {
+		return want
+	}
+	*p = value
 	return ""
 }
 
@@ -196,6 +207,8 @@ func literal(field reflect.Value) string {
 	case []string:
 		return literalStrings(v)
 	case Network:
+		return v.String()
+	case Variables:
 		return v.String()
 	case []int64:
 		return list(v, func(n int64) string { return strconv.FormatInt(n, 10) })

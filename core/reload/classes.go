@@ -68,6 +68,21 @@ var rows = []struct {
 	{secure, "environments.NAME environments.NAME.kind environments.NAME.network environments.NAME.image environments.NAME.read environments.NAME.write"},
 	{secure, "environments.NAME.memory_max environments.NAME.pids_max environments.NAME.cpu_max environments.NAME.fallback"},
 
+	{secure, "agents.NAME.kind agents.NAME.command agents.NAME.servers"},
+	{secure, "servers.NAME servers.NAME.preset servers.NAME.command servers.NAME.url servers.NAME.headers_env servers.NAME.env servers.NAME.tools"},
+	{grows, "servers.NAME.trusted"},
+	{free, "servers.NAME.scope servers.NAME.timeout servers.NAME.idle"},
+	{secure, "web.search_url web.search_key_env memory.provider"},
+	{grows, "web.allow_private"},
+	{free, "memory.review_every memory.review_model"},
+	{secure, "jobs.NAME jobs.NAME.prompt jobs.NAME.agent jobs.NAME.deliver"},
+	{free, "jobs.NAME.schedule jobs.NAME.zone jobs.NAME.missed"},
+	{grows, "jobs.NAME.allow"},
+	{secure, "hooks.NAME hooks.NAME.command hooks.NAME.url hooks.NAME.secret_env"},
+	{free, "hooks.NAME.on hooks.NAME.timeout"},
+	{secure, "adapters.webhook.enabled adapters.webhook.listen adapters.webhook.routes.NAME adapters.webhook.routes.NAME.secret_env adapters.webhook.routes.NAME.prompt"},
+	{secure, "adapters.webhook.routes.NAME.agent adapters.webhook.routes.NAME.deliver"},
+
 	{restarts, "shutdown.drain_timeout shutdown.notify_timeout shutdown.interrupt_grace shutdown.agent_timeout shutdown.adapter_timeout shutdown.background_timeout"},
 	{restarts, "shutdown.store_timeout shutdown.supervisor_budget shutdown.notify_users"},
 

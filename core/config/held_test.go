@@ -1,0 +1,80 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestHeldResourcesAreConfigured(t *testing.T) {
+	l, err := load(t, `
+[servers.files]
+command = ["mcp-server-filesystem", "."]
+[servers.remote]
+url = "https://tools.example/mcp"
+headers_env = { Authorization = "REMOTE_AUTH", "X-Team" = "REMOTE_TEAM" }
+[servers.dotted]
+url = "https://tools.example/mcp"
+headers_env.Authorization = "DOTTED_AUTH"
+[agent]
+servers = ["files", "remote"]
+[agents.coder]
+kind = "acp"
+command = ["opencode", "acp"]
+[jobs.morning]
+schedule = "0 8 * * mon-fri"
+zone = "Europe/Vienna"
+prompt = "What is on today?"
+deliver = "telegram:dm:4711"
+[hooks.notify]
+on = ["job.ended"]
+command = ["notify-send", "job ended"]
+[adapters.webhook]
+enabled = true
+[adapters.webhook.routes.deploy]
+secret_env = "DEPLOY_SECRET"
+prompt = "A deployment ended: {{.body}}"
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := l.Config
+	if got := c.Servers["remote"].HeadersEnv; len(got) != 2 || got["X-Team"] != "REMOTE_TEAM" {
+		t.Errorf("the headers are %v", got)
+	}
+	if got := c.Servers["dotted"].HeadersEnv["Authorization"]; got != "DOTTED_AUTH" {
+		t.Errorf("the header with a dotted key is %q", got)
+	}
+	if r := c.Adapters.Webhook.Routes["deploy"]; r == nil || r.SecretEnv != "DEPLOY_SECRET" {
+		t.Errorf("the route is %+v", r)
+	}
+	if got := strings.Join(c.SecretVariables(), " "); !strings.Contains(got, "DEPLOY_SECRET") || !strings.Contains(got, "REMOTE_AUTH") {
+		t.Errorf("children may see secrets: only %s are kept from them", got)
+	}
+}
+
+func TestAHeldResourceThatIsWrongIsRefusedWithItsKey(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"a server without a program", "[servers.a]\nscope = \"session\"\n", "servers.a.command must be set"},
+		{"a server with a program and an address", "[servers.a]\ncommand = [\"x\"]\nurl = \"http://x\"\n", "servers.a.command and url are both set"},
+		{"a secret where a variable belongs", "[servers.a]\nurl = \"http://x\"\nheaders_env = { Authorization = \"Bearer abc\" }\n", "servers.a.headers_env must hold the names of environment variables"},
+		{"a number among the headers", "[servers.a]\nurl = \"http://x\"\nheaders_env = { A = 1 }\n", "a table of texts"},
+		{"an agent with an unknown server", "[agent]\nservers = [\"files\"]\n", "names the server \"files\", which is not configured; there is none"},
+		{"an external agent without a program", "[agents.a]\nkind = \"acp\"\n", "agents.a.command must be set"},
+		{"a program without the kind", "[agents.a]\ncommand = [\"x\"]\n", "agents.a.command is for the kind \"acp\" alone"},
+		{"a job of an unknown agent", "[jobs.a]\nschedule = \"every 1h\"\nprompt = \"x\"\nagent = \"b\"\n", "jobs.a.agent names the agent \"b\""},
+		{"a job in an unknown zone", "[jobs.a]\nschedule = \"every 1h\"\nprompt = \"x\"\nzone = \"Mars/Base\"\n", "jobs.a.zone must be a time zone"},
+		{"a hook that does nothing", "[hooks.a]\non = [\"job.ended\"]\n", "hooks.a.command must be set"},
+		{"a route without a secret", "[adapters.webhook.routes.a]\nprompt = \"x\"\n", "adapters.webhook.routes.a.secret_env must name"},
+		{"an unknown key of a route", "[adapters.webhook.routes.a]\nsecret = \"x\"\n", "unknown key adapters.webhook.routes.a.secret"},
+		{"a route that is a value", "[adapters.webhook.routes]\na = 1\n", "adapters.webhook.routes.a"},
+		{"a memory of an unknown server", "[memory]\nprovider = \"mem\"\n", "memory.provider must be"},
+		{"a search without a place for the words", "[web]\nsearch_url = \"http://x/search\"\n", "web.search_url must have {query}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, and %q is promised", err, tt.want)
+			}
+		})
+	}
+}
