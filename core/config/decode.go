@@ -17,7 +17,7 @@ import (
 )
 
 // maxDepth is how many parts of a key are looked at: one more than any known key has.
-const maxDepth = 4
+const maxDepth = 6
 
 // place is one key or table header, where it stands in the file. A part of its path that is a place in a list reads [1], counted
 // from 1.
