@@ -133,6 +133,16 @@ func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
 	return n, nil
 }
 
+// Pipes are our ends of the standard input and the standard output of a process with Spec.Pipes, with deadlines; else nil. A
+// write to a process that does not read blocks until its deadline. The caller closes both; the input is also closed with the last
+// process of the tree.
+func (p *Process) Pipes() (in, out *os.File) {
+	if p.data == nil {
+		return nil, nil
+	}
+	return p.in, p.data
+}
+
 // CloseInput ends the process's standard input. A terminal has no end: write the byte 0x04 instead.
 func (p *Process) CloseInput() error {
 	if p.in == nil || p.pty {

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -15,8 +14,12 @@ import (
 func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
 	stdin, stdout, err := connect(req.spec, &child)
+	answers := stdout
+	if err == nil && req.spec.Pipes {
+		child.data, answers, err = os.Pipe()
+	}
 	defer func() {
-		_, _ = stdin.Close(), stdout.Close() // the child has its own
+		_, _, _ = stdin.Close(), stdout.Close(), answers.Close() // the child has its own
 		if err != nil {
 			child.close()
 		}
@@ -24,12 +27,13 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 	if err != nil {
 		return child, err
 	}
-	in, out := stdin.Fd(), stdout.Fd()
-	// A descriptor opened by os may be non-blocking, which no program expects of its streams.
-	if err = errors.Join(unix.SetNonblock(int(in), false), unix.SetNonblock(int(out), false)); err != nil {
-		return child, err
+	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{stdin.Fd(), answers.Fd(), stdout.Fd()}}
+	for _, fd := range attr.Files {
+		// A descriptor opened by os may be non-blocking, which no program expects of its streams.
+		if err = unix.SetNonblock(int(fd), false); err != nil {
+			return child, err
+		}
 	}
-	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{in, out, out}}
 	for _, f := range req.spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
@@ -74,7 +78,7 @@ func connect(spec Spec, child *forkedChild) (stdin, stdout *os.File, err error) 
 		_ = stdout.Close() // nothing was written
 		stdout = both
 	}
-	if !spec.Stdin {
+	if !spec.Stdin && !spec.Pipes {
 		stdin, err = os.Open(os.DevNull)
 	} else if stdin, child.in, err = os.Pipe(); err != nil {
 		err = fmt.Errorf("open input pipe: %w", err)

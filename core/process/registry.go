@@ -248,6 +248,7 @@ type Process struct {
 	pipe *os.File // closed by read when it ends, or by treeGone
 
 	in     *os.File      // nil: none; a terminal's is pipe
+	data   *os.File      // the standard output of one with Spec.Pipes, which is the caller's; nil: it is in pipe
 	inTurn chan struct{} // held by the writer; holds one
 
 	drained chan struct{}   // closed when the pipe is at its end
@@ -308,11 +309,12 @@ type forkedChild struct {
 	pidfd int
 	out   *os.File // its output, non-blocking
 	in    *os.File // its input, non-blocking; nil: none
+	data  *os.File // its standard output where that is not in out, non-blocking; nil: it is
 	dir   string   // of its control group; empty: it has no group for itself
 	pipe  uint64   // the inode of the pipe that out reads; 0: out is not a pipe
 }
 
 func (c *forkedChild) close() {
-	_, _ = c.out.Close(), c.in.Close() // nothing was written; a file that is nil or closed already is left alone
+	_, _, _ = c.out.Close(), c.in.Close(), c.data.Close() // nothing was written; a file that is nil or closed already is left alone
 	closeFD(c.pidfd)
 }

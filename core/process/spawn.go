@@ -107,7 +107,7 @@ func lookPath(spec Spec) (string, error) {
 // have waited for the child.
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	p := r.newProcess(child.out, req.spec.OutputLimit)
-	p.in, p.pty = child.in, req.spec.PTY
+	p.in, p.data, p.pty = child.in, child.data, req.spec.PTY
 	command := cmp.Or(req.spec.Command, strings.Join(req.spec.Argv, " "))
 	t := &tree{
 		id: req.id, leader: child.Ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,

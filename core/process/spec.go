@@ -45,6 +45,8 @@ type Spec struct {
 	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin connects its standard input to Write. Without
 	// either, its standard input is /dev/null.
 	PTY, Stdin bool
+	// Pipes gives the caller the standard input and the standard output (Process.Pipes), for a protocol. Its standard error is its output.
+	Pipes bool
 	// Policy is what ends it. Required.
 	Policy Policy
 	// OutputLimit bounds the output that is kept, in bytes; 0: DefaultOutputLimit.
@@ -82,6 +84,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("invalid policy %q", s.Policy)
 	case s.Policy == PolicyKept && s.PTY:
 		return errors.New("a process with a terminal cannot have the policy kept: it is hung up when the gateway ends")
+	case s.Pipes && (s.PTY || s.Policy == PolicyKept):
+		return errors.New("a process with pipes of its caller's ends with the gateway and has no terminal")
 	case s.OutputLimit < 0:
 		return fmt.Errorf("invalid output limit of %d bytes", s.OutputLimit)
 	}
