@@ -40,6 +40,7 @@ require (
 
 require (
 	github.com/gorilla/schema v1.4.1 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
 	golang.org/x/time v0.10.0 // indirect
 )
 
