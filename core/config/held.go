@@ -12,6 +12,8 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/fence"
+	"gatewaytui/core/schedule/when"
 	"gatewaytui/core/text"
 )
 
@@ -249,16 +251,23 @@ func (l *Loaded) validateServer(name string, s *Server) {
 
 func (l *Loaded) validateJob(name string, j *Job) {
 	known := Names(l.Config.AgentsByName())
-	_, err := time.LoadLocation(j.Zone)
+	zone, noZone := when.Zone(j.Zone)
+	if noZone != nil {
+		zone = time.UTC
+	}
+	_, noSchedule := when.Parse(j.Schedule, zone)
+	noRule := approvalRules(j.Allow, fence.ParseAllowRule)
 	l.complain(
 		keyName([]string{"jobs", name}),
 		complaint{j.Schedule == "", "schedule", `must be set, for example to "0 8 * * mon-fri"`},
-		complaint{j.Zone == "" || strings.EqualFold(j.Zone, "local") || err != nil, "zone", fmt.Sprintf(`must be a time zone such as "Europe/Vienna", not %s`, quote(j.Zone))},
+		complaint{j.Schedule != "" && noSchedule != nil, "schedule", fmt.Sprint("cannot be read: ", noSchedule)},
+		complaint{j.Zone == "" || noZone != nil, "zone", fmt.Sprintf(`must be a time zone such as "Europe/Vienna", not %s`, quote(j.Zone))},
 		complaint{strings.TrimSpace(j.Prompt) == "", "prompt", "must be set: it is what the agent is asked"},
 		complaint{len(j.Prompt) > maxPrompt, "prompt", fmt.Sprintf("is longer than %s", Size(maxPrompt))},
 		complaint{!slices.Contains(known, j.Agent), "agent", unknownAgent(j.Agent, known)},
 		complaint{wrongTarget(j.Deliver) != "", "deliver", wrongTarget(j.Deliver)},
 		complaint{j.Missed != MissedOnce && j.Missed != MissedSkip, "missed", fmt.Sprintf("must be %q or %q, not %s", MissedOnce, MissedSkip, quote(j.Missed))},
+		complaint{noRule != "", "allow", noRule},
 	)
 }
 

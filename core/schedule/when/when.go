@@ -1,6 +1,6 @@
 // Package when reads the schedules of jobs, and says when a job is due (HR8).
 //
-// What it promises: a time that a cron expression names is due once, whatever the clocks of its zone do. A local time that does not
+// What it promises: a time that a cron expression names is due once, even if the clocks of its zone change. A local time that does not
 // exist, because clocks go forward, is due when they have. One that there is twice is due the first time. Expressions for every hour
 // go by elapsed time: they are due in each hour that passes. Intervals and one-shots do not depend on clocks.
 //
@@ -91,7 +91,7 @@ func ParseNow(text string, zone *time.Location, now time.Time) (Schedule, error)
 // Zone is the zone of this name; empty is UTC.
 func Zone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
-	if err != nil {
+	if err != nil || strings.EqualFold(name, "local") { // that would depend on the machine
 		return nil, fmt.Errorf("zone %.80q is not known; write a name such as Europe/Vienna", name)
 	}
 	return zone, nil

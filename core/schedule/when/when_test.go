@@ -78,7 +78,7 @@ func (c clock) due(s Schedule, from, to time.Time) (due []time.Time) {
 	within := func(at time.Time) bool { return at.After(from) && at.Before(to) }
 	if s.hourly {
 		for i, local := range c.faces {
-			if at := c.minute(i); within(at) && s.names(local) {
+			if at := c.minute(i); within(at) && named(s, local) {
 				due = append(due, at)
 			}
 		}
@@ -91,6 +91,19 @@ func (c clock) due(s Schedule, from, to time.Time) (due []time.Time) {
 		}
 	}
 	return due
+}
+
+// named reports whether an expression names a local time, read off its fields.
+func named(s Schedule, local time.Time) bool {
+	const star = 1 << 63
+	has := func(field uint64, n int) bool { return field&(1<<n) != 0 }
+	day, weekday := has(s.spec.Dom, local.Day()), has(s.spec.Dow, int(local.Weekday()))
+	if (s.spec.Dom|s.spec.Dow)&star == 0 {
+		day = day || weekday
+	} else {
+		day = day && weekday
+	}
+	return day && has(s.spec.Minute, local.Minute()) && has(s.spec.Hour, local.Hour()) && has(s.spec.Month, int(local.Month()))
 }
 
 func TestHR8_InAYearWithTwoChangesOfTheClocksEachTimeIsDueOnce(t *testing.T) {
