@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -97,7 +98,19 @@ func actionBindings() []binding {
 		{action: "remove-rule", help: "remove a rule that an approval made: remove-rule ID", verb: ops.VerbRemoveRule, disabledReason: needsNoStop},
 		{action: "raise-budget", help: "lift a budget for a time: raise-budget NAME N [UNTIL]", verb: ops.VerbRaise, disabledReason: needsNoStop},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
-	}, peopleBindings()...)
+	}, append(peopleBindings(), heldBindings()...)...)
+}
+
+// heldBindings are the rows of the verbs that act on a server, a job or a note.
+func heldBindings() []binding {
+	return []binding{
+		{action: "restart-server", help: "end an MCP server and start it again with the next call: restart-server NAME", verb: ops.VerbRestartServer, disabledReason: needsNoStop},
+		{action: "run-job", help: "run a job now: run-job NAME", verb: ops.VerbRunJob, disabledReason: needsNoStop},
+		{action: "pause-job", help: "start no run of a job until it is resumed: pause-job NAME", verb: ops.VerbPauseJob, disabledReason: needsNoStop},
+		{action: "resume-job", help: "run a paused job by its schedule again: resume-job NAME", verb: ops.VerbResumeJob, disabledReason: needsNoStop},
+		{action: "delete-job", help: "delete a job that an agent or a person made: delete-job NAME", verb: ops.VerbDeleteJob, disabledReason: needsNoStop},
+		{action: "forget-note", help: "delete a note of an agent's memory: forget-note ID", verb: ops.VerbForgetNote, disabledReason: needsNoStop},
+	}
 }
 
 // peopleBindings are the rows of the verbs that act on a person.
@@ -158,12 +171,17 @@ func aim(v ops.Verb, f keyContext) ops.Command {
 		cmd.Target = processKey(*f.process)
 	case spec.Target == ops.TargetAdapter:
 		cmd.Target = f.adapter.Name
-	case spec.Target == ops.TargetPerson, spec.Target == ops.TargetInbox, spec.Target == ops.TargetRule, spec.Target == ops.TargetBudget:
+	case ofName(spec.Target):
 		cmd.Target = f.named
 	case spec.OfLife:
 		cmd.Expect = f.gateway
 	}
 	return cmd
+}
+
+// ofName reports whether what a verb acts on is named in the palette: it is no row of the views of sessions, processes and adapters.
+func ofName(kind ops.TargetKind) bool {
+	return kind != "" && kind != ops.TargetSession && kind != ops.TargetProcess && kind != ops.TargetAdapter
 }
 
 func bySession(f keyContext) tier {
@@ -195,8 +213,8 @@ func missing(spec ops.VerbSpec, f keyContext) string {
 		return "name the person: " + spec.Name + " telegram:4711"
 	case spec.Target == ops.TargetBudget && f.named == "":
 		return "name the budget: " + spec.ConsoleName() + " default 5"
-	case (spec.Target == ops.TargetInbox || spec.Target == ops.TargetRule) && f.named == "":
-		return "name it by its id: " + spec.ConsoleName() + " ID"
+	case ofName(spec.Target) && f.named == "":
+		return "name it: " + spec.ConsoleName() + " " + strings.TrimPrefix(spec.Usage(), spec.Name+" ")
 	case spec.OfStop() && f.stop == nil:
 		return "no shutdown is running"
 	}

@@ -276,6 +276,26 @@ func (g *gateway) Environments(context.Context, ops.Query) (ops.Page[ops.Environ
 	return ops.Page[ops.Environment]{}, nil
 }
 
+func (g *gateway) Servers(context.Context, ops.Query) (ops.Page[ops.Server], error) {
+	return ops.Page[ops.Server]{}, nil
+}
+
+func (g *gateway) Jobs(context.Context, ops.Query) (ops.Page[ops.Job], error) {
+	return ops.Page[ops.Job]{}, nil
+}
+
+func (g *gateway) Held(context.Context, ops.Query) (ops.Page[ops.Held], error) {
+	return ops.Page[ops.Held]{}, nil
+}
+
+func (g *gateway) Browsers(context.Context, ops.Query) (ops.Page[ops.Held], error) {
+	return ops.Page[ops.Held]{}, nil
+}
+
+func (g *gateway) Notes(context.Context, ops.Query) (ops.Page[ops.Note], error) {
+	return ops.Page[ops.Note]{}, nil
+}
+
 func (g *gateway) Rules(context.Context, ops.Query) (ops.Page[ops.Rule], error) {
 	return ops.Page[ops.Rule]{}, nil
 }

@@ -101,6 +101,15 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 	switch spec.Target {
 	case ops.TargetInbox:
 		return (*model).waitingRequests
+	case ops.TargetServer:
+		return (*model).serverNames
+	case ops.TargetJob:
+		return func(m *model) (names []string) {
+			for _, j := range m.snapshot().Jobs {
+				names = append(names, j.Name)
+			}
+			return names
+		}
 	case ops.TargetBudget:
 		return func(m *model) (names []string) {
 			for _, b := range m.status.Budgets {
@@ -114,6 +123,14 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 		return nil
 	}
 	return func(m *model) []string { return views.Keys(m.snapshot(), v) }
+}
+
+// serverNames are the names of the MCP servers, each once.
+func (m *model) serverNames() (names []string) {
+	for _, s := range m.snapshot().Servers {
+		names = append(names, s.Name)
+	}
+	return slices.Compact(names)
 }
 
 // waitingRequests are the ids of the requests of the inbox that wait.
@@ -333,7 +350,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		f.process = find(snap.Processes, arg, processKey)
 	case ops.TargetAdapter:
 		f.adapter = find(snap.Adapters, arg, adapterKey)
-	case ops.TargetPerson, ops.TargetInbox, ops.TargetRule, ops.TargetBudget:
+	default:
 		f.named = arg
 	}
 	if why := b.works(f); why != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func actionVerbs(p *program) []*cobra.Command {
 	var top []*cobra.Command
 	holders := map[string]*cobra.Command{}
 	for _, spec := range ops.Verbs {
-		if spec.Verb == ops.VerbRemoveRule || spec.Verb == ops.VerbRaise { // below the lists of rules and of budgets
+		if slices.Contains(belowLists, spec.Group) {
 			continue
 		}
 		c := actions[spec.Verb].command(p, spec)

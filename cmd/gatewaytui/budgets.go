@@ -41,9 +41,7 @@ func budgetsVerb(p *program) *cobra.Command {
 		RunE:    showing(p, (*remote.Gateway).Budgets, lines.Printer.Budgets),
 	})
 	p.tableFlag(c)
-	spec, _ := ops.VerbRaise.Spec() // it is in the table
-	c.AddCommand(actions[spec.Verb].command(p, spec))
-	return c
+	return below(p, "budgets", c)
 }
 
 // raiseFlags are the flags that say by how much a budget is raised, and until when.

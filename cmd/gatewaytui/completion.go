@@ -39,6 +39,9 @@ var sources = map[string]source{
 	"TURN":   turnIDs,
 	"RULE":   ruleIDs,
 	"BUDGET": budgetNames,
+	"SERVER": serverNames,
+	"JOB":    jobNames,
+	"NOTE":   noteIDs,
 	"GROUP":  func(context.Context, *control.Client, *cobra.Command) []cobra.Completion { return ops.UsageGroups },
 }
 

@@ -139,6 +139,14 @@ var (
 )
 
 var (
+	serverRow = ops.Server{
+		Name: "files", Scope: ops.ServerOfSession, Session: "telegram:dm:4711", State: ops.ServerReady, PID: 9, Tools: 11, Since: anHourAgo, Calls: 3, Transport: "stdio",
+	}
+	jobRow = ops.Job{
+		Name: "morning", Schedule: "0 8 * * *", Zone: "UTC", NextAt: anHourAgo, LastAt: anHourAgo, LastResult: ops.JobRunDone, State: ops.JobWaiting, Agent: "default", Origin: "config",
+	}
+	heldRow        = ops.Held{Kind: ops.HeldBrowser, ID: "b1", Session: "telegram:dm:4711", Owner: "browser", State: ops.HeldReady, Since: anHourAgo}
+	noteRow        = ops.Note{ID: "n1", Scope: "person", Owner: "telegram:4711", Text: "likes tea", By: "telegram:dm:4711", At: anHourAgo}
 	environmentRow = ops.Environment{
 		ID: "e1", Kind: ops.EnvironmentSandbox, Name: "auto", Session: "cli:local", State: ops.EnvironmentReady, Since: anHourAgo, Detail: "network off" + hostile,
 	}
@@ -202,6 +210,26 @@ func (f *fake) People(_ context.Context, q ops.Query) (ops.Page[ops.Person], err
 
 func (f *fake) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Environment], error) {
 	return page(f, q, environmentRow)
+}
+
+func (f *fake) Servers(_ context.Context, q ops.Query) (ops.Page[ops.Server], error) {
+	return page(f, q, serverRow)
+}
+
+func (f *fake) Jobs(_ context.Context, q ops.Query) (ops.Page[ops.Job], error) {
+	return page(f, q, jobRow)
+}
+
+func (f *fake) Held(_ context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return page(f, q, heldRow)
+}
+
+func (f *fake) Browsers(_ context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return page(f, q, heldRow)
+}
+
+func (f *fake) Notes(_ context.Context, q ops.Query) (ops.Page[ops.Note], error) {
+	return page(f, q, noteRow)
 }
 
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {

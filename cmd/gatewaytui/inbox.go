@@ -23,13 +23,10 @@ func inboxVerb(p *program) *cobra.Command {
 
 // rulesVerb lists the rules that approvals made, and removes one.
 func rulesVerb(p *program) *cobra.Command {
-	c := listing[ops.Rule]{
+	return below(p, "approvals rules", listing[ops.Rule]{
 		use: "rules", short: "list the rules that approvals with --always made, newest first", example: "  gatewaytui approvals rules\n  gatewaytui approvals rules remove 9F2C",
 		ask: (*control.Client).Rules, fields: filter.Rules, columns: lines.Rules,
-	}.verb(p)
-	spec, _ := ops.VerbRemoveRule.Spec() // it is in the table
-	c.AddCommand(actions[spec.Verb].command(p, spec))
-	return c
+	}.verb(p))
 }
 
 // scopeFlags are the flags that say how far an approval reaches; at most one of them is given.

@@ -59,6 +59,21 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 		{"environments", []string{"ID", "e1", "sandbox", "auto", "ready", "cli:local", "network off"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Environment]{Items: []ops.Environment{environmentRow}, Next: "c2"})
 		}},
+		{"servers", []string{"NAME", "files", "ready", "telegram:dm:4711", "11", "stdio"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Server]{Items: []ops.Server{serverRow}, Next: "c2"})
+		}},
+		{"jobs", []string{"NAME", "morning", "waiting", "due", "0 8 * * *", "done", "config"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Job]{Items: []ops.Job{jobRow}, Next: "c2"})
+		}},
+		{"browsers", []string{"KIND", "browser", "b1", "ready", "telegram:dm:4711"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Held]{Items: []ops.Held{heldRow}, Next: "c2"})
+		}},
+		{"held", []string{"KIND", "browser", "b1", "ready", "telegram:dm:4711"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Held]{Items: []ops.Held{heldRow}, Next: "c2"})
+		}},
+		{"memory", []string{"ID", "n1", "person", "telegram:4711", "likes tea"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Note]{Items: []ops.Note{noteRow}, Next: "c2"})
+		}},
 		{"inbox", []string{"ID", "7K3M9Q", "command", "waiting", "cli:local", "rm -rf build", "/srv/gw/work", "rm removes files"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.InboxItem]{Items: []ops.InboxItem{inboxRow}, Next: "c2"})
 		}},

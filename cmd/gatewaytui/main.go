@@ -106,6 +106,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	}
 	add(groupLook, attachVerb(p), statusVerb(p), transcriptVerb(p), timelineVerb(p), searchVerb(p), exportVerb(p), watchVerb(p), logsVerb(p), planVerb(p), historyVerb(p), replayVerb(p))
 	add(groupLook, listVerbs(p)...)
+	add(groupLook, heldVerbs(p)...)
 	add(groupSteer, actionVerbs(p)...)
 	add(groupSetUp, setupVerb(p), configVerbs(p), approvalsVerbs(p), doctorVerb(p), unitVerb(p), importVerb(p), versionVerb(p))
 	root.AddCommand(keysTopic(p))

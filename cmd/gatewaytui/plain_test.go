@@ -172,7 +172,7 @@ func TestNothingEndsWithoutTheRightAnswer(t *testing.T) {
 				case "person":
 					line += " telegram:4711"
 				default:
-					k.says(map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters"}[kind])
+					k.says(map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "server": "servers", "job": "jobs", "note": "memory"}[kind])
 					line += " 1"
 				}
 				word := cmp.Or(spec.Word, "y")

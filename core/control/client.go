@@ -128,6 +128,26 @@ func (c *Client) Environments(ctx context.Context, q ops.Query) (ops.Page[ops.En
 	return get[ops.Page[ops.Environment]](ctx, c, "/v1/environments", rowValues(q))
 }
 
+func (c *Client) Servers(ctx context.Context, q ops.Query) (ops.Page[ops.Server], error) {
+	return get[ops.Page[ops.Server]](ctx, c, "/v1/servers", rowValues(q))
+}
+
+func (c *Client) Jobs(ctx context.Context, q ops.Query) (ops.Page[ops.Job], error) {
+	return get[ops.Page[ops.Job]](ctx, c, "/v1/jobs", rowValues(q))
+}
+
+func (c *Client) Held(ctx context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return get[ops.Page[ops.Held]](ctx, c, "/v1/held", rowValues(q))
+}
+
+func (c *Client) Browsers(ctx context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return get[ops.Page[ops.Held]](ctx, c, "/v1/browsers", rowValues(q))
+}
+
+func (c *Client) Notes(ctx context.Context, q ops.Query) (ops.Page[ops.Note], error) {
+	return get[ops.Page[ops.Note]](ctx, c, "/v1/notes", rowValues(q))
+}
+
 func (c *Client) Inbox(ctx context.Context, q ops.Query) (ops.Page[ops.InboxItem], error) {
 	return get[ops.Page[ops.InboxItem]](ctx, c, "/v1/inbox", rowValues(q))
 }

@@ -140,6 +140,26 @@ func (f *fake) Environments(_ context.Context, q ops.Query) (ops.Page[ops.Enviro
 	return page(f, q, ops.Environment{ID: "e1", Kind: ops.EnvironmentSandbox, Name: "auto", Session: "telegram:dm:4711", State: ops.EnvironmentReady, Since: testTime, Detail: "network off"})
 }
 
+func (f *fake) Servers(_ context.Context, q ops.Query) (ops.Page[ops.Server], error) {
+	return page(f, q, ops.Server{Name: "files", Scope: ops.ServerOfSession, Session: "telegram:dm:4711", State: ops.ServerReady, PID: 9, Tools: 11, Since: testTime, Calls: 3, Transport: "stdio"})
+}
+
+func (f *fake) Jobs(_ context.Context, q ops.Query) (ops.Page[ops.Job], error) {
+	return page(f, q, ops.Job{Name: "morning", Schedule: "0 8 * * *", Zone: "UTC", NextAt: testTime, LastAt: testTime, LastResult: ops.JobRunFailed, LastError: "no model", State: ops.JobFailed, Agent: "default", Deliver: "telegram:dm:4711", Origin: "config", Session: "job:morning"})
+}
+
+func (f *fake) Held(_ context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return page(f, q, ops.Held{Kind: ops.HeldHook, ID: "h1", Owner: "hook", State: ops.HeldReady, Since: testTime, Detail: "job.ended to notify-send"})
+}
+
+func (f *fake) Browsers(_ context.Context, q ops.Query) (ops.Page[ops.Held], error) {
+	return page(f, q, ops.Held{Kind: ops.HeldBrowser, ID: "b1", Session: "telegram:dm:4711", Owner: "browser", State: ops.HeldReady, Since: testTime})
+}
+
+func (f *fake) Notes(_ context.Context, q ops.Query) (ops.Page[ops.Note], error) {
+	return page(f, q, ops.Note{ID: "n1", Scope: "person", Owner: "telegram:4711", Text: "likes tea", By: "telegram:dm:4711", At: testTime})
+}
+
 func (f *fake) Rules(_ context.Context, q ops.Query) (ops.Page[ops.Rule], error) {
 	return page(f, q, ops.Rule{ID: "9F2C", Agent: "default", Environment: "local", Executable: "git", Subcommand: "push", Folder: "/srv/gw/work", By: "uid 0", MadeAt: testTime, Expires: testTime})
 }

@@ -35,6 +35,7 @@ var (
 		{Name: "session", Text: func(r *ops.Process) string { return r.Session }},
 		{Name: "policy", Text: func(r *ops.Process) string { return string(r.Policy) }},
 		{Name: "origin", Text: func(r *ops.Process) string { return string(r.Origin) }},
+		{Name: "owner", Text: func(r *ops.Process) string { return r.Owner }},
 		{Name: "environment", Text: func(r *ops.Process) string { return r.Environment }},
 		{Name: "output", Text: func(r *ops.Process) string { return r.LastOutput }},
 	}
@@ -71,6 +72,42 @@ var (
 		{Name: "session", Text: func(r *ops.Environment) string { return r.Session }},
 		{Name: "state", Text: func(r *ops.Environment) string { return string(r.State) }},
 		{Name: "detail", Text: func(r *ops.Environment) string { return r.Detail }},
+	}
+	// Servers are the fields of an MCP server.
+	Servers = []Field[ops.Server]{
+		{Name: "server", Also: []string{"name"}, Text: func(r *ops.Server) string { return r.Name }},
+		{Name: "state", Text: func(r *ops.Server) string { return string(r.State) }},
+		{Name: "scope", Text: func(r *ops.Server) string { return r.Scope }},
+		{Name: "session", Text: func(r *ops.Server) string { return r.Session }},
+		{Name: "error", Text: func(r *ops.Server) string { return r.LastError }},
+	}
+	// Jobs are the fields of a job.
+	Jobs = []Field[ops.Job]{
+		{Name: "job", Also: []string{"name"}, Text: func(r *ops.Job) string { return r.Name }},
+		{Name: "state", Text: func(r *ops.Job) string { return string(r.State) }},
+		{Name: "result", Text: func(r *ops.Job) string { return string(r.LastResult) }},
+		{Name: "schedule", Text: func(r *ops.Job) string { return r.Schedule }},
+		{Name: "agent", Text: func(r *ops.Job) string { return r.Agent }},
+		{Name: "deliver", Text: func(r *ops.Job) string { return r.Deliver }},
+		{Name: "origin", Text: func(r *ops.Job) string { return r.Origin }},
+		{Name: "error", Text: func(r *ops.Job) string { return r.LastError }},
+	}
+	// Held are the fields of a held resource.
+	Held = []Field[ops.Held]{
+		{Name: "id", Text: func(r *ops.Held) string { return r.ID }},
+		{Name: "kind", Text: func(r *ops.Held) string { return string(r.Kind) }},
+		{Name: "owner", Text: func(r *ops.Held) string { return r.Owner }},
+		{Name: "session", Text: func(r *ops.Held) string { return r.Session }},
+		{Name: "state", Text: func(r *ops.Held) string { return string(r.State) }},
+		{Name: "detail", Text: func(r *ops.Held) string { return r.Detail }},
+	}
+	// Notes are the fields of a note of an agent's memory.
+	Notes = []Field[ops.Note]{
+		{Name: "id", Text: func(r *ops.Note) string { return r.ID }},
+		{Name: "scope", Text: func(r *ops.Note) string { return r.Scope }},
+		{Name: "owner", Text: func(r *ops.Note) string { return r.Owner }},
+		{Name: "by", Text: func(r *ops.Note) string { return r.By }},
+		{Name: "text", Text: func(r *ops.Note) string { return r.Text }},
 	}
 	// Rules are the fields of a rule that an approval made.
 	Rules = []Field[ops.Rule]{

@@ -81,7 +81,7 @@ type Environments interface {
 	Names() map[string]string
 }
 
-// Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox and Rules is needed.
+// Options are the live parts of a gateway. Every field but APIAccess, Media, Inbox, Rules, Servers, Jobs, Held and Notes is needed.
 type Options struct {
 	Log      *slog.Logger
 	Identity recovery.Identity
@@ -116,6 +116,11 @@ type Options struct {
 	People *access.People
 	// Environments has what commands run in, as rows.
 	Environments Environments
+	// Servers, Jobs, Held and Notes are those of the gateway; nil: there are none.
+	Servers Servers
+	Jobs    Jobs
+	Held    Held
+	Notes   Notes
 
 	// Inbox are the parts whose requests wait for a person; Rules has what approvals made, nil: there are none.
 	Inbox []InboxSource

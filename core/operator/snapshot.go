@@ -50,6 +50,7 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	st.Counts.CachedAgents = op.o.Cache.Len()
 	st.Counts.Inbox = op.inboxCount()
 	st.Counts.Processes = op.o.Processes.Count()
+	op.countHeld(&st.Counts)
 	st.Limits = op.o.Limits.Rows()
 	st.Budgets = op.o.Budget.Today()
 	st.Warnings = append(st.Warnings, op.o.Limits.Warnings(now)...)
@@ -93,7 +94,7 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	s := ops.Snapshot{
 		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
 		Adapters: op.o.Adapters.Rows(), Background: append(op.o.Background.Rows(now), op.o.Search.Rows(now)...),
-		Inbox: op.inboxRows(),
+		Inbox: op.inboxRows(), Servers: op.serverRows(), Jobs: op.jobRows(), Held: op.heldRows(),
 	}
 	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
 	for _, m := range most {
@@ -117,6 +118,9 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 		Inbox: asked - len(s.Inbox), Sessions: max(st.Counts.Sessions-len(s.Sessions), 0), Agents: max(st.Counts.CachedAgents-len(s.Agents), 0), Processes: max(st.Counts.Processes-len(s.Processes), 0),
 		Next: next.String(),
 	}
+	s.Servers, left.Servers = firstOf(s.Servers)
+	s.Jobs, left.Jobs = firstOf(s.Jobs)
+	s.Held, left.Held = firstOf(s.Held)
 	if left != (ops.Omitted{}) {
 		s.Omitted = &left
 	}
@@ -125,6 +129,12 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 		s.Shutdown = &report
 	}
 	return s, nil
+}
+
+// firstOf is the first SnapshotHeld rows, and how many more there are.
+func firstOf[T any](rows []T) (first []T, left int) {
+	n := min(len(rows), ops.SnapshotHeld)
+	return rows[:n], len(rows) - n
 }
 
 // Shutdown implements ops.Console.

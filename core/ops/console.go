@@ -31,6 +31,14 @@ type Console interface {
 	Adapters(ctx context.Context, q Query) (Page[Adapter], error)
 	// Environments is what the commands of sessions run in, oldest first, with what could not be closed.
 	Environments(ctx context.Context, q Query) (Page[Environment], error)
+	// Servers is the MCP servers, in the order of CompareServers, and Jobs what runs by schedule, in the order of CompareJobs.
+	Servers(ctx context.Context, q Query) (Page[Server], error)
+	Jobs(ctx context.Context, q Query) (Page[Job], error)
+	// Held is what sessions and the gateway hold besides processes and environments, oldest first; Browsers is its rows of kind browser.
+	Held(ctx context.Context, q Query) (Page[Held], error)
+	Browsers(ctx context.Context, q Query) (Page[Held], error)
+	// Notes is the memory of agents, newest first. console.texts says what of it is shown.
+	Notes(ctx context.Context, q Query) (Page[Note], error)
 	// Inbox is what waits for a person, in the order of CompareInbox, with a bounded number of requests that have ended. Rules are
 	// what approvals with the scope always made, newest first.
 	Inbox(ctx context.Context, q Query) (Page[InboxItem], error)

@@ -49,6 +49,10 @@ const (
 	EventWarning        EventType = "warning"
 	// EventPersonAsked says that an unknown user has a code with which an owner can let them in.
 	EventPersonAsked EventType = "person.asked"
+	// EventServerState is a change of an MCP server, EventJobStarted and EventJobEnded a run of a job; the subject is its name.
+	EventServerState EventType = "server.state"
+	EventJobStarted  EventType = "job.started"
+	EventJobEnded    EventType = "job.ended"
 	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
 	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
@@ -160,6 +164,27 @@ type PersonAsk struct {
 	Name      string `json:"name"`
 }
 
+// ServerChange is the payload of EventServerState. Error is the cause that brought the server there.
+type ServerChange struct {
+	Error   string      `json:"error,omitempty"`
+	Session string      `json:"session,omitempty"`
+	State   ServerState `json:"state"`
+}
+
+// JobStart is the payload of EventJobStarted: who asked for the run (schedule, or an operator) and the session that it runs in.
+type JobStart struct {
+	By      string `json:"by"`
+	Session string `json:"session"`
+}
+
+// JobEnd is the payload of EventJobEnded. Error says why the run failed.
+type JobEnd struct {
+	ElapsedMS int64     `json:"elapsed_ms"`
+	Error     string    `json:"error,omitempty"`
+	Result    JobResult `json:"result"`
+	Session   string    `json:"session"`
+}
+
 // RequestChange is the payload of EventRequest.
 type RequestChange struct {
 	By    string       `json:"by"`
@@ -214,6 +239,9 @@ func (ProcessChange) payload()   {}
 func (OperatorKill) payload()    {}
 func (ApprovalChange) payload()  {}
 func (BudgetChange) payload()    {}
+func (ServerChange) payload()    {}
+func (JobStart) payload()        {}
+func (JobEnd) payload()          {}
 func (RequestChange) payload()   {}
 func (PersonAsk) payload()       {}
 func (PhaseChange) payload()     {}

@@ -26,6 +26,9 @@ const (
 	InboxLooping     InboxKind = "looping"
 	InboxAdapter     InboxKind = "adapter"
 	InboxUndelivered InboxKind = "delivery"
+	// InboxJob says that runs of a job fail, and InboxServer that an MCP server failed and does not start again by itself. Both end with the state.
+	InboxJob    InboxKind = "job"
+	InboxServer InboxKind = "server"
 	// InboxConfig says that the config file has changed. Its option reload applies what the row shows.
 	InboxConfig InboxKind = "config"
 	// InboxWarning is a warning of the status. It waits for no answer.
@@ -34,7 +37,11 @@ const (
 
 // Remedied reports whether a request of this kind is answered by one of its options, each of which does something.
 func (k InboxKind) Remedied() bool {
-	return k == InboxSuspended || k == InboxLooping || k == InboxAdapter || k == InboxUndelivered || k == InboxConfig
+	switch k {
+	case InboxSuspended, InboxLooping, InboxAdapter, InboxUndelivered, InboxJob, InboxServer, InboxConfig:
+		return true
+	}
+	return false
 }
 
 // InboxState is what became of a request of the inbox.

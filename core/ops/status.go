@@ -91,6 +91,14 @@ type Counts struct {
 	QueuedMessages    int `json:"queued_messages,omitempty"`
 	AdaptersConnected int `json:"adapters_connected"`
 	Adapters          int `json:"adapters"`
+	// Servers is how many MCP servers run or should run, and ServersTroubled how many of them do not work. Browsers are not among them.
+	Servers         int `json:"servers,omitempty"`
+	ServersTroubled int `json:"servers_troubled,omitempty"`
+	Browsers        int `json:"browsers,omitempty"`
+	// Jobs is how many jobs are known, JobsRunning how many run, and JobsFailed how many failed in their last run.
+	Jobs        int `json:"jobs,omitempty"`
+	JobsRunning int `json:"jobs_running,omitempty"`
+	JobsFailed  int `json:"jobs_failed,omitempty"`
 }
 
 // LastEnd is how the life before this one ended.
@@ -176,6 +184,10 @@ type Snapshot struct {
 	Processes  []Process    `json:"processes"`
 	Adapters   []Adapter    `json:"adapters"`
 	Background []Background `json:"background"`
+	// Servers, Jobs and Held are their first SnapshotHeld rows each.
+	Servers []Server `json:"servers,omitempty"`
+	Jobs    []Job    `json:"jobs,omitempty"`
+	Held    []Held   `json:"held,omitempty"`
 	// Inbox is the first SnapshotInbox requests in the order of CompareInbox.
 	Inbox    []InboxItem `json:"inbox"`
 	Shutdown *Shutdown   `json:"shutdown,omitempty"`
@@ -183,10 +195,11 @@ type Snapshot struct {
 	Omitted *Omitted `json:"omitted,omitempty"`
 }
 
-// SnapshotSessions and SnapshotInbox are the largest numbers of sessions and of requests of the inbox in a snapshot.
+// The largest numbers of rows of each kind in a snapshot. SnapshotHeld is for servers, jobs and held resources each.
 const (
 	SnapshotSessions = 1000
 	SnapshotInbox    = 200
+	SnapshotHeld     = 500
 )
 
 // Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.
@@ -195,6 +208,9 @@ type Omitted struct {
 	Agents    int `json:"agents,omitempty"`
 	Processes int `json:"processes,omitempty"`
 	Inbox     int `json:"inbox,omitempty"`
+	Servers   int `json:"servers,omitempty"`
+	Jobs      int `json:"jobs,omitempty"`
+	Held      int `json:"held,omitempty"`
 	// Next is the cursor of the page of sessions that follows those in the snapshot.
 	Next string `json:"next,omitempty"`
 }

@@ -46,13 +46,21 @@ const (
 	VerbRemoveRule Verb = "approvals.rules.remove"
 	// VerbRaise lifts a budget for a time (TR8).
 	VerbRaise Verb = "budgets.raise"
+	// VerbRestartServer restarts an MCP server, and the next four act on a job.
+	VerbRestartServer Verb = "servers.restart"
+	VerbRunJob        Verb = "jobs.run"
+	VerbPauseJob      Verb = "jobs.pause"
+	VerbResumeJob     Verb = "jobs.resume"
+	VerbDeleteJob     Verb = "jobs.delete"
+	// VerbForgetNote deletes a note of an agent's memory.
+	VerbForgetNote Verb = "memory.forget"
 )
 
 // TargetKind is a kind of thing that a verb acts on.
 type TargetKind string
 
 // The kinds. A session is named by its key, a process by its pid, an adapter by its name, and a person by platform
-// and id: telegram:4711. A request of the inbox and a rule have ids, and a budget has a name.
+// and id: telegram:4711. A request of the inbox, a rule and a note have ids; a budget, a server and a job have names.
 const (
 	TargetSession TargetKind = "session"
 	TargetProcess TargetKind = "process"
@@ -61,6 +69,9 @@ const (
 	TargetInbox   TargetKind = "inbox"
 	TargetRule    TargetKind = "rule"
 	TargetBudget  TargetKind = "budget"
+	TargetServer  TargetKind = "server"
+	TargetJob     TargetKind = "job"
+	TargetNote    TargetKind = "note"
 )
 
 // VerbSpec is all that the socket, the command line, the consoles, completion and the documentation need to know of a verb. They are
@@ -256,6 +267,39 @@ var Verbs = []VerbSpec{
 		Examples: "gatewaytui budgets raise default --by 5\ngatewaytui budgets raise default --by 500000tokens --until 18:00",
 	},
 	{
+		Verb: VerbRestartServer, Path: "/v1/servers/{target}/restart", Group: "servers", Name: "restart", Console: "restart-server", Target: TargetServer,
+		Summary: "end an MCP server and start it again with the next call", Doing: "restarting server", Done: "restarted server",
+		Examples: "gatewaytui servers restart files\ngatewaytui servers restart files --dry-run",
+		Ends:     true,
+	},
+	{
+		Verb: VerbRunJob, Path: "/v1/jobs/{target}/run", Group: "jobs", Name: "run", Console: "run-job", Target: TargetJob,
+		Summary: "run a job now, in addition to its schedule", Doing: "starting job", Done: "started job",
+		Examples: "gatewaytui jobs run morning",
+	},
+	{
+		Verb: VerbPauseJob, Path: "/v1/jobs/{target}/pause", Group: "jobs", Name: "pause", Console: "pause-job", Target: TargetJob,
+		Summary: "start no run of a job until it is resumed", Doing: "pausing job", Done: "paused job",
+		Examples: "gatewaytui jobs pause morning",
+	},
+	{
+		Verb: VerbResumeJob, Path: "/v1/jobs/{target}/resume", Group: "jobs", Name: "resume", Console: "resume-job", Target: TargetJob,
+		Summary: "run a paused job by its schedule again", Doing: "resuming job", Done: "resumed job",
+		Examples: "gatewaytui jobs resume morning",
+	},
+	{
+		Verb: VerbDeleteJob, Path: "/v1/jobs/{target}/delete", Group: "jobs", Name: "delete", Console: "delete-job", Target: TargetJob,
+		Summary: "delete a job that an agent or a person made", Doing: "deleting job", Done: "deleted job",
+		Examples: "gatewaytui jobs delete morning\ngatewaytui jobs delete morning --dry-run",
+		Ends:     true,
+	},
+	{
+		Verb: VerbForgetNote, Path: "/v1/notes/{target}/forget", Group: "memory", Name: "forget", Console: "forget-note", Target: TargetNote,
+		Summary: "delete a note of an agent's memory", Doing: "forgetting note", Done: "forgot note",
+		Examples: "gatewaytui memory forget 01M8FV",
+		Ends:     true,
+	},
+	{
 		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
 		Summary: "write goroutines, process trees, sockets and the phase log into one file", Doing: "diagnosing", Done: "diagnosed",
 		Examples:      "gatewaytui diagnose",
@@ -284,7 +328,7 @@ func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
 
 // Usage is its name and its arguments on the command line: "reset KEY".
 func (s VerbSpec) Usage() string {
-	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID", TargetInbox: "ID", TargetRule: "RULE", TargetBudget: "BUDGET"}[s.Target])
+	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID", TargetInbox: "ID", TargetRule: "RULE", TargetBudget: "BUDGET", TargetServer: "SERVER", TargetJob: "JOB", TargetNote: "NOTE"}[s.Target])
 	return strings.TrimSpace(s.Name + " " + args)
 }
 

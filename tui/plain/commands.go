@@ -31,6 +31,10 @@ func commands() []command {
 		{"processes", "[TEXT]", "list the process trees, with numbers", lists("process", ops.Console.Processes, processSentence)},
 		{"adapters", "[TEXT]", "list the chat platforms, with numbers", lists("adapter", ops.Console.Adapters, adapterSentence)},
 		{"environments", "[TEXT]", "list what the commands of sessions run in", lists("environment", ops.Console.Environments, environmentSentence)},
+		{"servers", "[TEXT]", "list the MCP servers, with numbers", lists("server", ops.Console.Servers, serverSentence)},
+		{"jobs", "[TEXT]", "list the jobs, with numbers", lists("job", ops.Console.Jobs, jobSentence)},
+		{"held", "[TEXT]", "list what sessions and the gateway hold: servers, browsers, external agents, hooks", lists("held resource", ops.Console.Held, heldSentence)},
+		{"memory", "[TEXT]", "list the notes of agents' memory, with numbers", lists("note", ops.Console.Notes, noteSentence)},
 		{"inbox", "[TEXT]", "list what waits for a person, with the ids that approve, deny and answer take", lists("request", ops.Console.Inbox, inboxSentence)},
 		{"rules", "[TEXT]", "list the rules that approvals made, with the ids that remove-rule takes", lists("rule", ops.Console.Rules, ruleSentence)},
 		{"budgets", "", "say what is spent of each budget", show(ops.Console.Budgets, lines.Printer.Budgets)},
@@ -95,7 +99,7 @@ func invalid(message, hint string) error {
 // target is the row that a number of the last list of its kind means. A session can be named by its key and an adapter by
 // its name; a process only by its number, for a pid would look like one.
 func (l *Console) target(kind, name string) (target, error) {
-	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "life": "history"}[kind]
+	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "life": "history", "server": "servers", "job": "jobs", "note": "memory"}[kind]
 	n, err := strconv.Atoi(name)
 	switch rows := l.listed[kind]; {
 	case kind == string(ops.TargetPerson) && name == "":
@@ -323,6 +327,40 @@ func inboxSentence(r ops.InboxItem) (target, string) {
 
 func environmentSentence(e ops.Environment) (target, string) {
 	return target{name: e.ID}, e.ID + ": " + enumerate(string(e.Kind)+" of "+e.Session, string(e.State), e.Detail)
+}
+
+func serverSentence(s ops.Server) (target, string) {
+	of, tools := "", ""
+	if s.Session != "" {
+		of = "of " + s.Session
+	}
+	if s.Tools > 0 {
+		tools = text.Count(s.Tools, "tool")
+	}
+	return target{name: s.Name}, s.Name + ": " + enumerate(text.Words(s.State), of, tools, s.LastError)
+}
+
+func jobSentence(j ops.Job) (target, string) {
+	next, last := lines.JobNext(j), ""
+	if next != "" {
+		next = "next run " + next
+	}
+	if j.LastResult != "" {
+		last = "last run " + text.Words(j.LastResult)
+	}
+	return target{name: j.Name}, j.Name + ": " + enumerate(text.Words(j.State), next, j.Schedule, last, j.LastError)
+}
+
+func heldSentence(h ops.Held) (target, string) {
+	return target{name: h.ID}, text.Words(h.Kind) + " " + h.ID + ": " + enumerate(text.Words(h.State), "of "+cmp.Or(h.Session, "the gateway"), h.Detail)
+}
+
+func noteSentence(n ops.Note) (target, string) {
+	what := n.Text
+	if n.Withheld {
+		what = "its text is not shown"
+	}
+	return target{name: n.ID}, n.ID + ": " + enumerate("of "+text.Words(n.Scope)+" "+n.Owner, what)
 }
 
 func ruleSentence(r ops.Rule) (target, string) {
