@@ -49,6 +49,12 @@ type Environments interface {
 	Close(ctx context.Context, session string) error
 }
 
+// Held ends what a session holds besides processes and environments. *held.Set is one.
+type Held interface {
+	// CloseSession ends it within the time of ctx. It is idempotent.
+	CloseSession(ctx context.Context, session string) error
+}
+
 // Config has the parts of an agent.
 type Config struct {
 	// Session is the session's key; it owns every process that the tools start. Conversation is the id of the key's
@@ -67,6 +73,11 @@ type Config struct {
 	// Slots bounds the model calls of all agents together; nil: no bound.
 	Slots *model.Slots
 	Tools *tool.Set
+	// More returns further tools of a session, such as those of its servers. It is called at the beginning of each turn, which has these
+	// tools to its end, and may wait a bounded time. nil: there are none.
+	More func(ctx context.Context, session string) []tool.Tool
+	// Held ends what else the session holds, such as its servers; nil: nothing is held.
+	Held Held
 	// Processes ends what the tools started; KillGrace is its time from TERM to KILL.
 	Processes Processes
 	KillGrace time.Duration
@@ -121,9 +132,11 @@ type Agent struct {
 	// digest stands for what is older than messages: the messages up to the Seq upto. Up to prunedTo results of tools are notes.
 	digest         window.Digest
 	upto, prunedTo int64
-	// tokens is about how many tokens digest and messages have, toolTokens how many the descriptions of the agent's own tools have,
-	// once the first turn has counted them.
+	// tools are those of the running turn, or of the last one.
+	tools *tool.Set
+	// tokens is about how many tokens digest and messages have, toolTokens how many the descriptions of counted have.
 	tokens, toolTokens int
+	counted            *tool.Set
 	// gauge is how the endpoint counts tokens. narrow is a window that it was seen to have; 0: it was not.
 	gauge  window.Gauge
 	narrow int
@@ -148,7 +161,7 @@ type Agent struct {
 
 // New returns an agent. It does no I/O: the transcript is loaded by the first turn.
 func New(cfg Config) *Agent {
-	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cmp.Or(cfg.Log, slog.Default()), script: cfg.Session, usedAt: time.Now()}
+	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cmp.Or(cfg.Log, slog.Default()), script: cfg.Session, tools: cfg.Tools, usedAt: time.Now()}
 	if a.cfg.Memory == nil {
 		a.cfg.Memory = volatile{}
 	}

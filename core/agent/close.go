@@ -103,9 +103,13 @@ func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
 	return nil
 }
 
-// closeProcesses ends what the agent's tools started, and then what that ran in. The grace fits into the remaining time, so that KILL is still
+// closeProcesses ends what the session holds, what the agent's tools started, and then what that ran in. The grace fits into the remaining time, so that KILL is still
 // sent. A child runs in the environment of its parent's session, and leaves it alone.
 func (a *Agent) closeProcesses(ctx context.Context) (err error) {
+	if a.cfg.Held != nil { // first: what it holds ends by itself, and without it by a signal
+		held := a.guard(ctx, left(ctx)/3, step{"held resources", func(ctx context.Context) error { return a.cfg.Held.CloseSession(ctx, a.cfg.Session) }})
+		defer func() { err = errors.Join(held, err) }()
+	}
 	if report := a.kill(ctx, min(a.cfg.KillGrace, half(ctx))); !report.Verified {
 		err = errors.New(report.Summary())
 	}

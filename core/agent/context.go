@@ -92,8 +92,8 @@ func (r *run) fixed() int {
 	if len(r.turn.Input.Tools) > 0 || r.turn.NoTools {
 		return system + window.Tools(r.offered())
 	}
-	if r.a.toolTokens == 0 {
-		r.a.toolTokens = window.Tools(r.a.cfg.Tools.Specs())
+	if r.a.counted != r.a.tools {
+		r.a.toolTokens, r.a.counted = window.Tools(r.a.tools.Specs()), r.a.tools
 	}
 	return system + r.a.toolTokens
 }

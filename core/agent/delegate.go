@@ -88,19 +88,19 @@ func (a *Agent) childTools(names []string) (*tool.Set, error) {
 		return nil, fmt.Errorf("delegation goes %d levels deep, and this agent is at the last", maxDepth)
 	}
 	if names == nil {
-		return a.cfg.Tools.Without(delegateName), nil
+		return a.tools.Without(delegateName), nil
 	}
 	if a.depth+1 >= maxDepth && slices.Contains(names, delegateName) {
 		return nil, fmt.Errorf("delegation goes %d levels deep: this child cannot delegate", maxDepth)
 	}
-	return a.cfg.Tools.Subset(names)
+	return a.tools.Subset(names)
 }
 
 // newChild is a child agent for one turn of its parent. It owns nothing of the session: neither the memory nor the other
 // processes.
 func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
 	cfg := a.cfg
-	cfg.Tools, cfg.Memory = tools, nil
+	cfg.Tools, cfg.More, cfg.Held, cfg.Memory = tools, nil, nil, nil
 	child := New(cfg)
 	child.depth = a.depth + 1
 	child.script = a.cfg.Session + "/" + turn

@@ -159,7 +159,7 @@ func (r *run) tools() *tool.Set {
 	if r.turn.NoTools {
 		return noTools
 	}
-	return r.a.cfg.Tools
+	return r.a.tools
 }
 
 // offered are the tools that the model may call. The client's function hides the agent's tool of the same name.

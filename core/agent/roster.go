@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"slices"
 
 	"gatewaytui/core/model"
@@ -17,6 +18,8 @@ type Definition struct {
 	// Prompt is the system prompt with variables such as {{date}}; empty: the gateway's own.
 	Prompt string
 	Tools  *tool.Set
+	// More are the tools of its servers (Config.More); nil: it has none.
+	More func(ctx context.Context, session string) []tool.Tool
 	// Skills means that the skills of the work folder are in the prompt.
 	Skills bool
 	// Budget is the name of the budget that its agents spend.

@@ -203,6 +203,10 @@ func (r *run) guarded() (err error) {
 			err = fmt.Errorf("the turn failed: panic: %v", p)
 		}
 	}()
+	r.a.tools = r.a.cfg.Tools
+	if r.a.cfg.More != nil && !r.turn.NoTools && !r.turn.Compact {
+		r.a.tools = r.a.tools.With(r.a.cfg.More(r.ctx, r.a.cfg.Session)...)
+	}
 	if err := r.load(); err != nil {
 		return err
 	}

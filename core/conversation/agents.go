@@ -40,6 +40,7 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 	cfg := set.Agent
 	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
 	cfg.Memory, cfg.Definition, cfg.Chosen, cfg.Made, cfg.Models, cfg.Tools = kept, d.Name, choice, set.Made, set.Roster.Models(d, choice), d.Tools
+	cfg.More = d.More
 	a := agent.New(cfg)
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
@@ -109,6 +110,12 @@ func (c *Conversations) closeAgent(ctx context.Context, key string) (done []stri
 		}
 		c.o.Cache.Remove(a)
 		c.o.Events.Emit(ops.EventAgentClosed, key, "agent closed", nil)
+	}
+	if c.o.Held != nil { // an agent that was evicted left it
+		if err := c.o.Held.CloseSession(ctx, key); err != nil {
+			c.o.Log.Warn("held resources not closed", "session", key, "error", clean(err))
+			done = append(done, "what it held did not close ("+term.Clean(err.Error(), 120)+")")
+		}
 	}
 	report := c.o.Processes.KillSession(ctx, key, c.now().Bounds.KillGrace)
 	if before > 0 && report.Verified {

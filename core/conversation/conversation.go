@@ -132,6 +132,8 @@ type Options struct {
 	Processes Processes
 	// Environments end what the commands of sessions run in.
 	Environments agent.Environments
+	// Held ends what else sessions hold; nil: nothing is held.
+	Held agent.Held
 	Outbox       *delivery.Outbox
 	News         News
 	Approvals    Approvals

@@ -98,6 +98,18 @@ func (s *Set) Subset(names []string) (*Set, error) {
 	return sub, nil
 }
 
+// With returns the set with further tools. A tool whose name exists is left out.
+func (s *Set) With(more ...Tool) *Set {
+	if len(more) == 0 {
+		return s
+	}
+	all := &Set{tools: slices.Clone(s.tools), specs: slices.Clone(s.specs), limit: s.limit, mask: s.mask}
+	for _, t := range more {
+		all.add(t)
+	}
+	return all
+}
+
 // Without returns the set of all tools but the named one.
 func (s *Set) Without(name string) *Set {
 	rest, _ := s.Subset(slices.DeleteFunc(s.Names(), func(own string) bool { return own == name }))
