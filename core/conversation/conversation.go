@@ -133,15 +133,15 @@ type Options struct {
 	// Environments end what the commands of sessions run in.
 	Environments agent.Environments
 	// Held ends what else sessions hold; nil: nothing is held.
-	Held agent.Held
-	Outbox       *delivery.Outbox
-	News         News
-	Approvals    Approvals
-	Gate         Gate
-	Tasks        Tasks
-	Events       delivery.Emitter
-	Meter        Meter
-	Log          *slog.Logger
+	Held      agent.Held
+	Outbox    *delivery.Outbox
+	News      News
+	Approvals Approvals
+	Gate      Gate
+	Tasks     Tasks
+	Events    delivery.Emitter
+	Meter     Meter
+	Log       *slog.Logger
 	// Life is the id of this run of the gateway.
 	Life string
 	// NewID makes unique ids that sort by time.
