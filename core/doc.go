@@ -35,6 +35,7 @@
 //	media         files of chats: fetched for a turn, saved, sent, and deleted when they are old
 //	files         the files of a work folder for a model: inside it, bounded, and written atomically
 //	workspace     what the folder of an agent says of it: documents and skills
+//	held          what sessions and the gateway hold besides processes and environments, as one list
 //	environment   where commands run: sandbox, container, partial, local
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write

@@ -14,6 +14,7 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
+	"gatewaytui/core/held"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
 	"gatewaytui/core/operator"
@@ -30,7 +31,7 @@ import (
 
 // New makes a gateway, from the rooms below upwards. It does no I/O; Run does.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{opts: o, background: background.New(o.Log), events: events.New(), slots: model.NewSlots(o.Config.Limits.ModelCalls)}
+	g := &Gateway{opts: o, background: background.New(o.Log), events: events.New(), held: new(held.Set), slots: model.NewSlots(o.Config.Limits.ModelCalls)}
 	first, err := g.newGeneration(o.Settings, nil)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (g *Gateway) buildConversations(reached bounds) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
 		Media:     o.Media,
-		Processes: g.procs, Environments: g.ends(), Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
+		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {

@@ -32,6 +32,7 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
+	"gatewaytui/core/held"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
@@ -62,6 +63,7 @@ type Gateway struct {
 	table      *session.Table
 	cache      *agent.Cache
 	procs      *process.Registry
+	held       *held.Set
 	trees      *reap.Trees
 	slots      *model.Slots
 	adapters   *adapter.Supervisor
@@ -190,6 +192,9 @@ func (g *Gateway) close() {
 	defer cancel()
 	if err := g.trust.environments.CloseAll(ctx); err != nil {
 		g.opts.Log.Warn("environments not closed", "event", ops.LogEnvironment, "error", err.Error())
+	}
+	if err := g.held.CloseAll(ctx); err != nil {
+		g.opts.Log.Warn("held resources not closed", "error", err.Error())
 	}
 	if err := g.closeProcesses(ctx); err != nil {
 		g.opts.Log.Warn("process registry not closed", "error", err.Error())

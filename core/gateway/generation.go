@@ -107,7 +107,7 @@ func (g *Gateway) setup(of *generation) *conversation.Setup {
 	s := &conversation.Setup{
 		Number: of.number, Made: of.made,
 		Agent: agent.Config{
-			Slots: g.slots, Processes: g.trees, Environments: g.ends(),
+			Slots: g.slots, Processes: g.trees, Environments: g.ends(), Held: g.held,
 			Context:   window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
 			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: g.opts.Log, Called: meter{g}.called,
 		},

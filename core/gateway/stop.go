@@ -90,7 +90,7 @@ func (e ending) CloseProcesses(ctx context.Context) error { return e.g.closeProc
 // newPhases are the phases of the gateway's stop.
 func (g *Gateway) newPhases() *phases.Phases {
 	return phases.New(phases.Options{
-		Config: g.config, Log: g.opts.Log, Gateway: ending{g.lifecycle, g}, Table: g.table, Cache: g.cache, Trees: g.trees, Environments: g.trust.environments,
+		Config: g.config, Log: g.opts.Log, Gateway: ending{g.lifecycle, g}, Table: g.table, Cache: g.cache, Trees: g.trees, Environments: g.trust.environments, Held: g.held,
 		Conversations: g.conversations, Notices: g.notices, Approvals: g.approvals, Outbox: g.outbox, Adapters: g.adapters, Background: g.background,
 		Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, SearchFile: g.opts.Home.Search,
 		Stores: g.opts.Stores, Surrender: g.opts.Surrender,

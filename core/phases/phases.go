@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"gatewaytui/core/environment"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
+	"gatewaytui/core/held"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/notices"
@@ -64,6 +66,7 @@ type Options struct {
 	Cache         *agent.Cache
 	Trees         *reap.Trees
 	Environments  *environment.Set
+	Held          *held.Set
 	Conversations *conversation.Conversations
 	Notices       *notices.Notices
 	Approvals     *approval.Book
@@ -251,41 +254,17 @@ func (f *Phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 		f.o.Table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
 	items := f.o.Trees.Sessions()
+	closes := new(sync.WaitGroup)
 	for _, a := range f.o.Cache.All() {
+		closes.Add(1)
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
+			defer closes.Done()
 			err := a.Close(ctx)
 			f.o.Cache.Remove(a)
 			return err
 		}})
 	}
-	return append(items, f.environmentItems()...)
-}
-
-// environmentItems close the environments of sessions whose agent was evicted. The others are closed with their agents. They also name
-// what could not be removed before.
-func (f *Phases) environmentItems() (items []shutdown.Item) {
-	closes := map[string]bool{}
-	for _, a := range f.o.Cache.All() {
-		closes[a.Session()] = true
-	}
-	for _, e := range f.o.Environments.Left() { // their drivers remove them; the report names those that it is too late for
-		items = append(items, shutdown.Item{Kind: "environment", ID: e.ID, Run: func(context.Context) error {
-			return fmt.Errorf("it may still exist, and the next life removes it: %s", e.Detail)
-		}})
-	}
-	for _, e := range f.o.Environments.Held() {
-		if closes[e.Session] {
-			continue
-		}
-		items = append(items, shutdown.Item{
-			Kind: "environment", ID: e.ID,
-			Run: func(ctx context.Context) error {
-				return reap.Environments{Trees: f.o.Trees, Held: f.o.Environments}.Close(ctx, e.Session)
-			},
-			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
-		})
-	}
-	return items
+	return slices.Concat(items, f.environmentItems(), f.holdings(closes))
 }
 
 // adapterItems take every platform down, side by side: the phase costs the slowest, not the sum (S5, A1).
@@ -330,44 +309,13 @@ func (f *Phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 		}
 		held := bound.Run(ctx, half(ctx), func(ctx context.Context) error {
 			ended.Wait()
-			return f.o.Environments.CloseAll(ctx)
+			return errors.Join(f.o.Environments.CloseAll(ctx), f.o.Held.CloseAll(ctx))
 		})
 		if len(items) > 0 {
-			held = nil // the items of the environments have it
+			held = nil // their own items have it
 		}
 		return errors.Join(held, f.o.Gateway.CloseProcesses(ctx)) // its journal is written before the store is closed
 	}})
-}
-
-// heldItems close the environments that are still held, each by itself so that the report names each, once the processes are swept.
-func (f *Phases) heldItems(swept <-chan struct{}) (items []shutdown.Item, ended *sync.WaitGroup) {
-	ended = new(sync.WaitGroup)
-	for _, e := range f.o.Environments.Held() {
-		ended.Add(1)
-		items = append(items, shutdown.Item{
-			Kind: "environment", ID: e.ID,
-			Run: func(ctx context.Context) error {
-				defer ended.Done()
-				select {
-				case <-swept:
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-				return bound.Run(ctx, half(ctx), func(ctx context.Context) error { return f.o.Environments.Close(ctx, e.Session) })
-			},
-			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
-		})
-	}
-	return items, ended
-}
-
-// half is half of the time until ctx's deadline; 0: it has none.
-func half(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return max(time.Until(deadline)/2, 1)
 }
 
 // leftBehind counts what this stop leaves to the next life.
