@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/files"
+	"gatewaytui/core/held"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
@@ -196,6 +197,7 @@ type setup struct {
 	// closed means that only the config says who may speak.
 	closed bool
 	log    slog.Handler
+	holder held.Holder
 }
 
 // start runs a gateway with short bounds on a directory of its own, and stops it when the test ends.
@@ -248,6 +250,9 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 		t.Fatal(err)
 	}
 	l.g = g
+	if s.holder != nil {
+		g.held.Add("the test's", s.holder)
+	}
 	go func() {
 		defer close(l.ended)
 		l.end, l.err = g.Run(context.Background())
