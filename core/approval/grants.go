@@ -125,14 +125,18 @@ func (t *Terms) programs(agent string, step tool.Step) (programs []string) {
 
 // ruleWords says what rules allow, for people.
 func ruleWords(rules []store.ApprovalRule) string {
+	where := ""
+	if folder := rules[0].Folder; folder != "" { // a host has none
+		where = " in " + term.Clean(folder, 200)
+	}
 	var words []string
 	for _, rule := range rules {
 		if rule.Whole {
-			return "the same again in " + term.Clean(rule.Folder, 200)
+			return "the same again" + where
 		}
 		words = append(words, rule.Rule)
 	}
-	return strings.Join(words, ", ") + " in " + term.Clean(rules[0].Folder, 200)
+	return strings.Join(words, ", ") + where
 }
 
 // Rules implements operator.RuleBook: what "always" made and still holds.

@@ -12,8 +12,10 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/address"
 	"gatewaytui/core/fence"
 	"gatewaytui/core/schedule/when"
+	"gatewaytui/core/term"
 	"gatewaytui/core/text"
 )
 
@@ -42,7 +44,7 @@ const (
 type Web struct {
 	SearchURL    string   `toml:"search_url" doc:"an endpoint for web_search that answers JSON, with {query} where the words go, e.g. \"http://127.0.0.1:8888/search?format=json&q={query}\"; empty: web_search is not offered"`
 	SearchKeyEnv string   `toml:"search_key_env" doc:"the environment variable that holds the endpoint's key, which is sent as a bearer token; empty: it needs none"`
-	AllowPrivate []string `toml:"allow_private" default:"" doc:"hosts, addresses and networks of your own that pages may be fetched from, e.g. [\"wiki.internal\", \"10.1.0.0/16\"]; all other private addresses are refused"`
+	AllowPrivate []string `toml:"allow_private" default:"" doc:"hosts, addresses and networks of your own that pages may be fetched from, e.g. [\"wiki.internal\", \"10.1.0.0/16\"]; without a port a host has 80 and 443, a network has all ports. All other private addresses are refused"`
 }
 
 // Memory is [memory].
@@ -174,6 +176,12 @@ var heldRules = []rule{
 	holds("must have {query} where the words go", func(c *Config) bool {
 		return c.Web.SearchURL == "" || strings.Contains(c.Web.SearchURL, "{query}")
 	}, "web.search_url"),
+	{[]string{"web.allow_private"}, func(c *Config) string {
+		if _, err := address.ParseAllowed(c.Web.AllowPrivate); err != nil {
+			return `must hold hosts and networks such as "wiki.internal", "10.0.0.5:8080" or "10.1.0.0/16": ` + term.Clean(term.Redact(err.Error()), 400)
+		}
+		return ""
+	}},
 	{[]string{"web.search_key_env"}, func(c *Config) string { return wrongVariable(c.Web.SearchKeyEnv) }},
 	{[]string{"memory.provider"}, func(c *Config) string {
 		if p := c.Memory.Provider; p == MemoryBuiltin || p == MemoryNone || c.Servers[p] != nil {

@@ -208,5 +208,6 @@ func (g *Gateway) tools(of *generation, names []string) *tool.Set {
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
 		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals.Gate(of.terms),
 		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
+		Web: of.web, Reaches: of.reaches,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
+	"gatewaytui/core/web"
 	"gatewaytui/core/window"
 )
 
@@ -38,6 +39,8 @@ type generation struct {
 	// places is where commands run, free the models whose calls cost nothing.
 	places environment.Setup
 	free   map[string]bool
+	// web fetches pages and searches.
+	web *web.Client
 	// secrets are the variables that no child sees: those of this config and of all before it in this life.
 	secrets []string
 }
@@ -71,6 +74,9 @@ func (g *Gateway) newGeneration(s Settings, before *generation) (*generation, er
 	}
 	for name, d := range agents {
 		next.places.Agents[name] = d.Environment
+	}
+	if next.web, err = g.newWeb(s.Config); err != nil {
+		return nil, err
 	}
 	for _, m := range s.Models.Models() {
 		next.free[m.Label()] = freeOf(s.Config, m.Name)

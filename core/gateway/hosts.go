@@ -5,17 +5,22 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"gatewaytui/core/config"
 	"gatewaytui/core/environment/proxy"
 )
 
 // newHosts is the network of sandboxes that have a list of hosts.
 func (g *Gateway) newHosts() proxy.Sandboxes {
-	var own []uint16 // as far as the config names them
-	for _, address := range []string{g.config().Adapters.API.Listen, g.config().Metrics.Listen} {
-		_, number, _ := net.SplitHostPort(address) // the config was checked; one that is empty has no port
+	return proxy.Sandboxes{Folder: filepath.Join(g.opts.Home.Dir, temporaryDir, "proxies"), OwnPorts: ownPorts(g.config())}
+}
+
+// ownPorts are the ports on which the gateway listens, as far as the config names them.
+func ownPorts(c config.Config) (own []uint16) {
+	for _, listen := range []string{c.Adapters.API.Listen, c.Metrics.Listen, c.Adapters.Webhook.Listen} {
+		_, number, _ := net.SplitHostPort(listen) // the config was checked; one that is empty has no port
 		if port, err := strconv.ParseUint(number, 10, 16); err == nil && port > 0 {
 			own = append(own, uint16(port))
 		}
 	}
-	return proxy.Sandboxes{Folder: filepath.Join(g.opts.Home.Dir, temporaryDir, "proxies"), OwnPorts: own}
+	return own
 }

@@ -51,6 +51,7 @@ func Enabled(processes *process.Registry, opts Options, names []string) *Set {
 		{"delegate", []Tool{Delegate{}}},
 		{"files", NewFiles(opts)},
 		{"send_file", []Tool{SendFile{opts.Files}}},
+		{"web", NewWeb(opts)},
 	} {
 		if slices.Contains(names, t.name) {
 			all = append(all, t.tools...)

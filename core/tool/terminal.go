@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/core/files"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
@@ -37,6 +38,10 @@ type Options struct {
 	// the machine itself where the gateway runs as root; nil: everyone may.
 	Environments Environments
 	RunsAsRoot   func(Call) bool
+	// Web fetches pages and searches; nil: there are no tools of the group web. Reaches reports whether the network of an agent's environment has a
+	// host; nil: none has.
+	Web     Web
+	Reaches func(agent string, host hosts.Target) bool
 }
 
 const (
