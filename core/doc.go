@@ -38,6 +38,7 @@
 //	web           pages as text for a model, and the search of the web
 //	workspace     what the folder of an agent says of it: documents and skills
 //	held          what sessions and the gateway hold besides processes and environments, as one list
+//	mcp           tool servers: their programs and connections, their lists of tools, and the calls
 //	environment   where commands run: sandbox, container, partial, local
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write

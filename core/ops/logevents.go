@@ -37,6 +37,7 @@ const (
 	LogHomeUnknown              = "notice.home_unknown"
 	LogNoticeUnread             = "notice.unread"
 	LogProcessUnlimited         = "process.unlimited"
+	LogServer                   = "server.failed"
 	LogSearchFailed             = "search.failed"
 	LogShutdownObserve          = "shutdown.observe"
 	LogShutdownSave             = "shutdown.save"
