@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,6 +78,3 @@ func (l *link) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	}
 	return &sdk.ElicitResult{Action: accepted, Content: values}, nil
 }
-
-// fileURI is a folder as the protocol names it.
-func fileURI(folder string) string { return (&url.URL{Scheme: "file", Path: folder}).String() }

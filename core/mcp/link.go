@@ -168,7 +168,7 @@ func variables(names []string) (all []string) {
 // shake does the handshake. A server that does not take part in it is abandoned when ctx ends: the end of its connection frees the SDK.
 func (l *link) shake(ctx context.Context, s *Set, transport sdk.Transport) error {
 	options := &sdk.ClientOptions{
-		Capabilities:           &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
+		Capabilities:           &sdk.ClientCapabilities{}, // no roots: some servers take them in place of the folders of their command
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { nudge(l.changed) },
 		Logger:                 slog.New(slog.DiscardHandler), // it has bodies of messages
 	}
@@ -176,7 +176,6 @@ func (l *link) shake(ctx context.Context, s *Set, transport sdk.Transport) error
 		options.ElicitationHandler = l.elicit
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "gatewaytui", Version: "1"}, options)
-	client.AddRoots(&sdk.Root{URI: fileURI(s.o.Workdir), Name: "work"})
 	end := context.AfterFunc(ctx, func() { l.disconnect(context.Cause(ctx)) })
 	defer end()
 	session, _, err := bound.Call(ctx, 0, func(ctx context.Context) (*sdk.ClientSession, error) {
