@@ -36,6 +36,9 @@ var actions = map[ops.Verb]action{
 	ops.VerbEvict: {flags: func(f *pflag.FlagSet, r *request) {
 		f.BoolVar(&r.Interrupt, "interrupt", false, "interrupt the session's running turn first (default: a busy agent is refused)")
 	}},
+	ops.VerbInterrupt: {flags: func(f *pflag.FlagSet, r *request) {
+		f.StringVar(&r.Child, "child", "", "interrupt the child agent with this `NUMBER` alone; the turn goes on")
+	}},
 	ops.VerbTitle: {read: func(_ *program, r *request, args []string) error {
 		r.Target, r.Text = args[0], args[1]
 		return nil
@@ -161,6 +164,7 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 
 func sendFlags(f *pflag.FlagSet, r *request) {
 	f.StringVar(&r.Target, "session", "cli:local", "the session's `KEY`")
+	f.StringVar(&r.Child, "child", "", "the child agent with this `NUMBER` reads the text after its next step; it gives no reply")
 	f.BoolVar(&r.noWait, "no-wait", false, "print the message's id and do not wait for the reply")
 	f.BoolVar(&r.yes, "yes", false, "approve what the turn of this message asks for, once each; what other turns ask is left alone")
 }
@@ -189,6 +193,9 @@ func readMessage(p *program, r *request, args []string) error {
 
 // send says a text to an agent and prints what it answers. The turn is the gateway's: it goes on whether or not this program does.
 func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error {
+	if r.Child != "" {
+		return p.carryOut(ctx, g, r)
+	}
 	req, err := g.Do(ctx, r.Command)
 	if err != nil {
 		return err

@@ -91,8 +91,10 @@ type Config struct {
 	Summariser model.Provider
 	// MaxIterations is how many model calls one turn may make.
 	MaxIterations int
-	// Called is called for each model call of the agent and of its children when the call has ended, on the turn's
-	// goroutine: it must not wait. nil: no call is reported.
+	// Delegates is how many children of one agent may work at the same time; 0: one.
+	Delegates int
+	// Called is called for each model call of the agent and of its children when the call has ended, on the goroutine that made it:
+	// it must not wait, and may be called by several at once. nil: no call is reported.
 	Called func(Call)
 	// Log gets what no caller gets; nil: slog's default.
 	Log *slog.Logger
@@ -125,6 +127,7 @@ type Agent struct {
 	script string
 	// depth is 0 for a session's agent, 1 for its children.
 	depth int
+	child
 
 	// messages is the transcript; loaded means that it is in memory. They belong to the running turn.
 	messages []model.Message
@@ -211,11 +214,12 @@ func (a *Agent) over() bool { return a.released || a.closing != nil }
 
 // Row is the agent as an operator sees it.
 func (a *Agent) Row() ops.Agent {
+	delegates := a.childRows()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	row := ops.Agent{
 		Session: a.cfg.Session, Model: a.client.Name(), State: ops.AgentIdle, Bytes: a.bytes.Load(),
-		Messages: int(a.count.Load()), Busy: a.cancel != nil, Children: len(a.children),
+		Messages: int(a.count.Load()), Busy: a.cancel != nil, Children: len(a.children), Delegates: delegates,
 	}
 	switch {
 	case a.closing != nil:

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gatewaytui/core/model"
@@ -27,22 +29,67 @@ const (
 // childSystem follows the parent's system prompt for a child.
 const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent sees. You cannot ask questions. Everything that you start, background processes included, ends when you are done."
 
-// Delegate implements tool.Delegator for the running turn. The child has its own model client, transcript and turn id
-// (the parent's with a number). Its processes belong to the parent's session and to that turn id, so that they are in the
-// one registry (C14), and closing the child ends them and none of its parent's. It is closed, within a bound, in every
-// outcome, and is then no longer among the parent's children (S13).
-func (r *run) Delegate(ctx context.Context, goal, background string, tools []string) (string, error) {
-	a := r.a
+// siblings are the children of one call of delegate. They work side by side, and share what belongs to the turn of their parent.
+type siblings struct {
+	run *run
+	// alone means that there is one child, whose progress has no number.
+	alone bool
+
+	mu   sync.Mutex // guards what follows, and makes the turn's functions called by one child at a time
+	used model.Usage
+}
+
+// Delegate implements tool.Delegator for the running turn. At most Config.Delegates children work at the same time (HR10). A child has its
+// own model client, transcript and turn id (the parent's with a number). Its processes belong to the parent's session and to
+// that turn id, so that they are in the one registry (C14), and closing the child ends them and none of its parent's. It is
+// closed, within a bound, in every outcome, and is then no longer among the parent's children (S13). A child that fails ends none of
+// the others.
+func (r *run) Delegate(ctx context.Context, tasks []tool.Task) []tool.Outcome {
+	outcomes := make([]tool.Outcome, len(tasks))
+	s := &siblings{run: r, alone: len(tasks) == 1}
+	first := r.delegated + 1
+	r.delegated += len(tasks)
+	queue := make(chan int, len(tasks))
+	for i := range tasks {
+		queue <- i
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range min(len(tasks), max(r.a.cfg.Delegates, 1)) {
+		workers.Go(func() {
+			for i := range queue {
+				outcomes[i].Text, outcomes[i].Err = s.work(ctx, first+i, tasks[i])
+			}
+		})
+	}
+	workers.Wait() // the children end with ctx, and their closes are bounded
+	r.res.Usage.Add(s.used)
+	return outcomes
+}
+
+// work runs the child with a number from its beginning to its close.
+func (s *siblings) work(ctx context.Context, number int, task tool.Task) (text string, err error) {
+	r, a := s.run, s.run.a
+	turn := fmt.Sprintf("%s/%d", r.turn.ID, number)
+	defer func() {
+		if p := recover(); p != nil {
+			a.log.Error("child agent panicked", "session", a.cfg.Session, "turn", turn, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			text, err = "", fmt.Errorf("the child agent failed: panic: %v", p)
+		}
+	}()
+	if ctx.Err() != nil {
+		return "", errors.New("the turn ended before this task began; nothing of it was done")
+	}
 	if r.turn.Calls.spent() {
 		return "", errCallsSpent
 	}
-	set, err := a.childTools(tools)
+	set, err := a.childTools(task.Tools)
 	if err != nil {
 		return "", err
 	}
-	r.delegated++
-	turn := fmt.Sprintf("%s/%d", r.turn.ID, r.delegated)
-	child := a.newChild(turn, set)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	child := a.newChild(turn, set, stop)
 	defer func() {
 		// The child must be closed above all when the turn was interrupted, so not within its context.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.KillGrace+childCloseTimeout)
@@ -56,30 +103,73 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 	if err := a.adopt(child); err != nil {
 		return "", err
 	}
-	text := goal
-	if strings.TrimSpace(background) != "" {
-		text += "\n\nContext:\n" + background
-	}
-	res, err := child.Run(ctx, Turn{
-		ID: turn, Text: text, Person: r.turn.Person, Role: r.turn.Role, NoTools: r.turn.NoTools, Unattended: r.turn.Unattended, Calls: r.turn.Calls, Spending: r.turn.Spending, Line: r.turn.Line, System: strings.TrimSpace(r.turn.System + "\n\n" + childSystem),
-		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
-		Waiting:   r.turn.Waiting,
-		Repeats:   r.turn.Repeats,
-		Signalled: r.turn.Signalled,
-	})
-	r.res.Usage.Add(res.Usage)
-	if failed, ok := errors.AsType[*model.Error](err); ok {
-		// The result goes to the parent's model and from there into the chat: the details are for the log.
-		a.log.Warn("model call of a child agent failed", "session", a.cfg.Session, "turn", turn, "error", term.Clean(err.Error(), 600))
-		return "", fmt.Errorf("the child agent ended without a result: %s", failed.Brief())
-	}
+	spending := r.turn.Spending.Beside()
+	defer spending.Done()
+	t := s.turn(child, turn, task)
+	t.Spending = spending
+	res, err := child.Run(ctx, t)
+	s.mu.Lock()
+	s.used.Add(res.Usage)
+	s.mu.Unlock()
 	if err != nil {
-		return "", fmt.Errorf("the child agent ended without a result: %w", err)
+		return "", child.failed(ctx, err)
 	}
 	if res.Over {
 		return "", &tool.OverError{Text: res.Text}
 	}
-	return res.Text, nil
+	return res.Text + child.unread(), nil
+}
+
+// turn is the turn of a child.
+func (s *siblings) turn(child *Agent, id string, task tool.Task) Turn {
+	r, text, name := s.run, task.Goal, delegateName
+	if strings.TrimSpace(task.Context) != "" {
+		text += "\n\nContext:\n" + task.Context
+	}
+	if !s.alone {
+		_, number, _ := strings.Cut(strings.TrimPrefix(id, r.turn.ID), "/")
+		name += " " + number
+	}
+	t := Turn{
+		ID: id, Text: text, Person: r.turn.Person, Role: r.turn.Role, NoTools: r.turn.NoTools, Unattended: r.turn.Unattended, Calls: r.turn.Calls, Line: r.turn.Line,
+		System:    strings.TrimSpace(r.turn.System + "\n\n" + childSystem),
+		Steer:     child.takeTold,
+		Signalled: r.turn.Signalled,
+		Progress: func(doing string) {
+			child.doing.Store(&doing)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			r.progress(name + ": " + doing)
+		},
+	}
+	if waiting := r.turn.Waiting; waiting != nil {
+		t.Waiting = func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			waiting()
+		}
+	}
+	if repeats := r.turn.Repeats; repeats != nil {
+		t.Repeats = func(what string, times int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			repeats(what, times)
+		}
+	}
+	return t
+}
+
+// failed is what a parent's model gets of a child whose run ended with err.
+func (a *Agent) failed(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), ErrChildInterrupted) {
+		return errors.New("an operator interrupted this child agent; what it did until then may have taken effect")
+	}
+	if failed, ok := errors.AsType[*model.Error](err); ok {
+		// The result goes to the parent's model and from there into the chat: the details are for the log.
+		a.log.Warn("model call of a child agent failed", "session", a.cfg.Session, "turn", a.turn, "error", term.Clean(err.Error(), 600))
+		return fmt.Errorf("the child agent ended without a result: %s", failed.Brief())
+	}
+	return fmt.Errorf("the child agent ended without a result: %w", err)
 }
 
 // childTools is the tools of a child that was given the named ones.
@@ -97,13 +187,14 @@ func (a *Agent) childTools(names []string) (*tool.Set, error) {
 }
 
 // newChild is a child agent for one turn of its parent. It owns nothing of the session: neither the memory nor the other
-// processes.
-func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
+// processes. stop ends its run.
+func (a *Agent) newChild(turn string, tools *tool.Set, stop context.CancelCauseFunc) *Agent {
 	cfg := a.cfg
 	cfg.Tools, cfg.More, cfg.Held, cfg.Memory = tools, nil, nil, nil
 	child := New(cfg)
 	child.depth = a.depth + 1
 	child.script = a.cfg.Session + "/" + turn
+	child.turn, child.stop, child.made = turn, stop, time.Now()
 	child.kill = func(ctx context.Context, grace time.Duration) process.Report {
 		return cfg.Processes.KillTurn(ctx, turn, grace)
 	}

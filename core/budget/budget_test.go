@@ -365,3 +365,54 @@ func TestTR8_APlannedCallIsReservedByTheTurnsOwnWrite(t *testing.T) {
 		})
 	}
 }
+
+// HR10: calls that are made at the same time share the bill of their turn: it is exact, whatever their order, and a kill charges what
+// each of them has reserved.
+func TestHR10_CallsSideBySideAreOnOneBill(t *testing.T) {
+	b := newBench(t, Limits{Day: 1000 * unit})
+	turn := b.turn("t1")
+	now := time.Now()
+	day := b.ledger.day(now)
+	v := store.Session{Key: "chat:dm:1", ID: "st1", Platform: "chat", State: ops.SessionIdle, CreatedAt: now, LastActivityAt: now}
+	must(t, b.store.BeginTurn(t.Context(), v, store.Turn{ID: "t1", SessionID: "st1", Life: "l", StartedAt: now, State: store.TurnRunning, Charge: turn.Charge()}))
+	const children, calls = 8, 12
+	var all sync.WaitGroup
+	for i := range children {
+		all.Go(func() {
+			own := turn.Beside()
+			defer own.Done()
+			for n := range calls {
+				if err := own.Reserve(t.Context(), costs(1, 999)); err != nil {
+					t.Error(err)
+					return
+				}
+				switch (n + i) % 3 {
+				case 0:
+					own.Settle("m", model.Usage{In: 10, Out: 1, Cost: 1, Priced: true}, false)
+				case 1:
+					own.Abort() // counts as reserved: 1.00
+				case 2:
+					own.Cancel()
+				}
+			}
+			if err := own.Reserve(t.Context(), costs(1, 999)); err != nil { // its end cuts it off
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	must(t, b.store.Charge(t.Context(), turn.Charge()))
+	if got, want := b.used(KindDay, day), int64(unit)*(children*calls*2/3+children); got != want {
+		t.Fatalf("%d are spent, want %d", got, want)
+	}
+	before := b.used(KindDay, day)
+	for range 3 {
+		must(t, turn.Beside().Reserve(t.Context(), costs(1, 999)))
+	}
+	b.close() // a kill
+	b.open()
+	if got := b.used(KindDay, day) - before; got != int64(3*unit) {
+		t.Errorf("the kill cost %d, want what three calls had reserved", got)
+	}
+	b.close()
+}

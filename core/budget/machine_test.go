@@ -76,8 +76,8 @@ func (b *books) wrote(r *running, c *store.Charge) {
 	}
 	clear(r.lost)
 	r.onDisk = 0
-	if c.Reserved != nil {
-		r.onDisk, r.diskAt = c.Reserved.Cost, c.Reserved.Day
+	for _, u := range c.Reserved { // calls of this turn are made one after the other
+		r.onDisk, r.diskAt = u.Cost, u.Day
 	}
 }
 

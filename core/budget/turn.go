@@ -2,6 +2,8 @@ package budget
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"gatewaytui/core/model"
@@ -37,25 +39,37 @@ type Call struct {
 	Counted bool
 }
 
-// Turn is what one turn spends, its children included, which make their calls one after the other. Its methods may be called from any
-// goroutine. A nil *Turn has no budget and counts nothing.
+// Turn is what one turn spends, its children included. Its calls are made one after the other; a child that works beside others makes
+// its calls on a Turn from Beside. Its methods may be called from any goroutine. A nil *Turn has no budget and counts nothing.
 type Turn struct {
+	*bill
+
+	// Ledger.mu guards what follows.
+
+	// call is the call under way, or the next one; nil: none.
+	call *reservation
+	// planned is Call.In of a fresh plan before the overhead was added; 0: there was none.
+	planned int64
+}
+
+// bill is what the Turns of one turn share.
+type bill struct {
 	l   *Ledger
 	who Who
+	// writing is held over the write of a charge that no write of the turn has, so that charges reach the store in their order.
+	writing sync.Mutex
 
 	// Ledger.mu guards what follows.
 
 	// windows are those that the turn counts in, by day.
 	windows map[string][]*window
-	// call is the call under way, or the next one; nil: none.
-	call *reservation
-	// lines and notices are not written yet. dirty means that the store has another reservation than call. n numbers the charges.
+	// all are the Turns, the turn's own first.
+	all []*Turn
+	// lines and notices are not written yet. dirty means that the store has other reservations than those of all. n numbers the charges.
 	lines   []store.Usage
 	notices []store.Notice
 	dirty   bool
 	n       int64
-	// planned is Call.In of a fresh plan before the overhead was added; 0: there was none.
-	planned int64
 	closed  bool
 }
 
@@ -77,12 +91,43 @@ func amount(u store.Usage, k Kind) (int64, bool) {
 
 // Begin returns what a turn spends. The caller ends it with Close.
 func (l *Ledger) Begin(ctx context.Context, w Who) (*Turn, error) {
-	t := &Turn{l: l, who: w, windows: map[string][]*window{}}
+	t := newTurn(l, w)
 	_, err := t.today(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// newTurn is a Turn without windows.
+func newTurn(l *Ledger, w Who) *Turn {
+	t := &Turn{bill: &bill{l: l, who: w, windows: map[string][]*window{}}}
+	t.all = []*Turn{t}
+	return t
+}
+
+// Beside returns a Turn for calls that are made at the same time as those of t, on the same bill. The caller ends it with Done before
+// it ends t.
+func (t *Turn) Beside() *Turn {
+	if t == nil {
+		return nil
+	}
+	beside := &Turn{bill: t.bill}
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	t.all = append(t.all, beside)
+	return beside
+}
+
+// Done ends a Turn from Beside. A call that was not settled counts as cut off.
+func (t *Turn) Done() {
+	if t == nil {
+		return
+	}
+	t.Abort()
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(other *Turn) bool { return other == t })
 }
 
 // today is the windows of the turn for this day.
@@ -161,13 +206,26 @@ func (t *Turn) Reserve(ctx context.Context, c Call) error {
 	}
 	ctx, cancel := t.l.store.Patient(ctx)
 	defer cancel()
-	charge := t.Charge()
-	if err := t.l.store.Charge(ctx, charge); err != nil {
-		t.giveBack(charge)
+	if err := t.write(ctx); err != nil {
 		t.Cancel()
 		return err
 	}
 	return nil
+}
+
+// write writes a charge on its own. It may be that a call beside this one has written it.
+func (t *Turn) write(ctx context.Context) error {
+	t.writing.Lock() // over I/O on purpose: only the calls of one turn that are made at the same time take this lock
+	defer t.writing.Unlock()
+	charge := t.Charge()
+	if charge == nil {
+		return nil
+	}
+	err := t.l.store.Charge(ctx, charge)
+	if err != nil {
+		t.giveBack(charge)
+	}
+	return err
 }
 
 // admit makes c the call under way. kept means that its reservation is, or will be, in the store.
@@ -383,9 +441,11 @@ func (t *Turn) charge() *store.Charge {
 	}
 	t.n++
 	c := &store.Charge{Turn: t.who.Turn, N: t.n, Lines: t.lines, Notices: t.notices}
-	if t.call != nil {
-		reserved := t.call.usage
-		c.Reserved, t.call.durable = &reserved, true
+	for _, each := range t.all {
+		if each.call != nil {
+			c.Reserved = append(c.Reserved, each.call.usage)
+			each.call.durable = true
+		}
 	}
 	t.lines, t.notices, t.dirty = nil, nil, false
 	return c
@@ -415,12 +475,10 @@ func (t *Turn) Close(ctx context.Context) error {
 	if t == nil || t.close() {
 		return nil
 	}
-	var err error
-	if c := t.Last(); c != nil {
-		ctx, cancel := t.l.store.Patient(ctx)
-		defer cancel()
-		err = t.l.store.Charge(ctx, c)
-	}
+	t.Abort()
+	wctx, cancel := t.l.store.Patient(ctx)
+	err := t.write(wctx)
+	cancel()
 	t.l.mu.Lock()
 	var all []*window
 	for _, windows := range t.windows {

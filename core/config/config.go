@@ -188,6 +188,7 @@ type Limits struct {
 	Turns          int  `toml:"turns" default:"512" doc:"turns at once; a message beyond it waits, sessions are served in turn"`
 	ModelCalls     int  `toml:"model_calls" default:"512" doc:"model calls at once, over all endpoints; the api adapter serves twice as many requests at once"`
 	CallsPerTurn   int  `toml:"calls_per_turn" default:"200" doc:"model calls of one turn, its child agents included; then the turn ends with an answer that says so"`
+	Delegates      int  `toml:"delegates" default:"4" doc:"child agents of one agent that work at the same time; further tasks of delegate wait until one has ended"`
 	Background     int  `toml:"background" default:"8" doc:"/background tasks at once in one session; one more is refused"`
 	Processes      int  `toml:"processes" default:"64" doc:"process trees at once in one session, foreground commands included; one more is refused"`
 	ProcessesTotal int  `toml:"processes_total" default:"4096" doc:"process trees at once in all sessions; one more is refused"`

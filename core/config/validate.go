@@ -78,6 +78,7 @@ var rules = []rule{
 	within("limits.turns", 1, 100_000),
 	within("limits.model_calls", 1, 100_000),
 	within("limits.calls_per_turn", 1, 1_000_000),
+	within("limits.delegates", 1, 16),
 	within("limits.background", 1, 10_000),
 	within("limits.processes", 1, 100_000),
 	within("limits.processes_total", 1, 1_000_000),

@@ -221,7 +221,7 @@ func (c *Client) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, erro
 func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
 	given := map[string]string{
 		"verb": string(cmd.Verb), "target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
-		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect, "scope": string(cmd.Scope),
+		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect, "child": cmd.Child, "scope": string(cmd.Scope),
 	}
 	if spec, _ := cmd.Verb.Spec(); spec.Rest == ops.RestText {
 		given["text"] = "-"

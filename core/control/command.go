@@ -112,7 +112,7 @@ func previewCommand(r *http.Request) (ops.Command, error) {
 	return ops.Command{
 		Verb: ops.Verb(q.Get("verb")), Target: q.Get("target"),
 		Reason: q.Get("reason"), Mode: ops.Mode(q.Get("mode")), Text: q.Get("text"),
-		Phase: q.Get("phase"), Item: q.Get("item"), ByMS: byMS, Expect: q.Get("expect"), Interrupt: interrupt, Scope: ops.Scope(q.Get("scope")), Amount: q.Get("amount"), Until: q.Get("until"),
+		Phase: q.Get("phase"), Item: q.Get("item"), ByMS: byMS, Expect: q.Get("expect"), Interrupt: interrupt, Child: q.Get("child"), Scope: ops.Scope(q.Get("scope")), Amount: q.Get("amount"), Until: q.Get("until"),
 	}, nil
 }
 

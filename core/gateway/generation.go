@@ -115,7 +115,7 @@ func (g *Gateway) setup(of *generation) *conversation.Setup {
 		Agent: agent.Config{
 			Slots: g.slots, Processes: g.trees, Environments: g.ends(), Held: g.held,
 			Context:   window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
-			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: g.opts.Log, Called: meter{g}.called,
+			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Delegates: cfg.Limits.Delegates, Log: g.opts.Log, Called: meter{g}.called,
 		},
 		Roster: g.roster(of),
 		Policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: of.daily},

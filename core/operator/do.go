@@ -72,6 +72,9 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 	if err := session.CheckKey(cmd.Target); err != nil {
 		return ops.Request{}, err
 	}
+	if cmd.Child != "" {
+		return op.tellChild(ctx, req, cmd)
+	}
 	m := session.Message{ID: req.ID, User: actor(cmd.By), Role: ops.RoleOwner, Text: cmd.Text, At: time.Now(), Instant: true, Operator: true}
 	m.Watch = func(turn, _ string) { op.requests.began(req.ID, turn) }
 	m.Deliver = func(text string, err error) {
@@ -94,6 +97,17 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 	}
 	op.o.Background.Start(ctx, "audit", cmd.Target, func(ctx context.Context) { op.audit(ctx, req, cmd, "") })
 	return req, nil
+}
+
+// tellChild hands a message to a child agent. The request ends at once, because a child gives no reply.
+func (op *Operator) tellChild(ctx context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
+	detail, err := op.o.Conversations.TellChild(cmd.Target, cmd.Child, cmd.Text)
+	if err != nil {
+		return ops.Request{}, err
+	}
+	op.requests.add(req)
+	op.finishRequest(ctx, req.ID, cmd, ops.RequestDone, detail, ops.MessageResult{Message: req.ID, Session: cmd.Target}, nil)
+	return op.requests.get(ctx, req.ID, false)
 }
 
 // finishRequest ends a request, wakes the callers that wait for it, and ends its audit row.

@@ -70,10 +70,19 @@ var verbs = map[ops.Verb]verb{
 	ops.VerbInterrupt: {
 		check: checkSession,
 		preview: func(op *Operator, p *ops.Preview, cmd ops.Command) {
+			if cmd.Child != "" {
+				p.Interrupt = append(p.Interrupt, "child agent "+term.Clean(cmd.Child, 20)+" of "+term.Clean(cmd.Target, 80))
+				p.Keeps = append(p.Keeps, "the turn and its other child agents")
+				return
+			}
 			op.previewTurn(p, cmd.Target)
 			p.Keeps = append(p.Keeps, "the session, its agent and its background processes")
 		},
 		run: func(op *Operator, ctx context.Context, cmd ops.Command) (string, any, error) {
+			if cmd.Child != "" {
+				done, err := op.o.Conversations.InterruptChild(cmd.Target, cmd.Child)
+				return done, nil, err
+			}
 			done, err := op.o.Conversations.InterruptCurrent(ctx, cmd.Target, cmd.Expect)
 			return done, nil, err
 		},

@@ -48,6 +48,9 @@ type Command struct {
 	// is the session id or a turn id. A session id names the conversation and not its current turn: an interrupt then means the
 	// turn that runs now. A turn id names that turn alone. For approve, deny and answer it is the turn that waits for the answer.
 	Expect string `json:"expect,omitempty"`
+	// Child is for interrupt and message: the child agent of the running turn that is meant, as Agent.Delegates names it; empty: the
+	// turn as a whole. A child reads a message after its next step, and gives no reply.
+	Child string `json:"child,omitempty"`
 	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn releases it, before
 	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.
 	Interrupt bool `json:"interrupt,omitempty"`

@@ -114,6 +114,21 @@ type Agent struct {
 	IdleMS   int64      `json:"idle_ms"`
 	Busy     bool       `json:"busy"`
 	Children int        `json:"children"`
+	// Delegates are the child agents of the running turn, and theirs, in the order of their beginning (HR10).
+	Delegates []Child `json:"delegates"`
+}
+
+// Child is a child agent that works for a turn.
+type Child struct {
+	// ID names it within its turn: "2", or "1/2" for the second child of the first. The turn's timeline and its progress name it so too.
+	ID string `json:"id"`
+	// Turn is the id of its own turn, which its processes have.
+	Turn      string     `json:"turn"`
+	Model     string     `json:"model"`
+	State     AgentState `json:"state"`
+	Doing     string     `json:"doing"`
+	Messages  int        `json:"messages"`
+	StartedAt Time       `json:"started_at"`
 }
 
 // ProcessState is the state of a tracked process tree.

@@ -51,7 +51,7 @@ var rows = []struct {
 	{free, "tools.timeout tools.output_limit"},
 	{restarts, "tools.workdir"},
 
-	{rises, "limits.turns limits.calls_per_turn limits.background limits.processes limits.processes_total limits.queued_bytes"},
+	{rises, "limits.turns limits.calls_per_turn limits.delegates limits.background limits.processes limits.processes_total limits.queued_bytes"},
 	{restarts, "limits.model_calls limits.tree_memory limits.tree_processes limits.tools_memory limits.tools_processes limits.body_bytes limits.control_connections"},
 
 	{secure, "access.strangers"},

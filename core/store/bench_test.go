@@ -51,7 +51,7 @@ func BenchmarkTurnAlone(b *testing.B) {
 		{"without a budget", func(string) (begin, end *Charge) { return nil, nil }},
 		{"with a budget", func(id string) (begin, end *Charge) {
 			u := Usage{Day: "2026-11-22", Budget: "default", Agent: "default", Model: "m", Person: "api:alice", Session: "s1", Calls: 1, In: 1000, Out: 100, Cost: 1_000_000, Priced: 1}
-			return &Charge{Turn: id, N: 1, Reserved: &u}, &Charge{Turn: id, N: 2, Lines: []Usage{u}}
+			return &Charge{Turn: id, N: 1, Reserved: []Usage{u}}, &Charge{Turn: id, N: 2, Lines: []Usage{u}}
 		}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {

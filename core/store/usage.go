@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -64,18 +66,34 @@ type Charge struct {
 	// N is its number in the turn, from 1. A charge that was written is not written again.
 	N     int64
 	Lines []Usage
-	// Reserved is what the next call may use; nil: none follows. A turn that is cut off is charged it.
-	Reserved *Usage
+	// Reserved is what the calls that follow may use, one for each of those that are made at the same time. A turn that is cut off is
+	// charged them.
+	Reserved []Usage
 	Notices  []Notice
 }
 
 // reserved is the column of that name.
 func (c *Charge) reserved() any {
-	if c == nil || c.Reserved == nil {
+	if c == nil || len(c.Reserved) == 0 {
 		return nil
 	}
-	text, _ := json.Marshal(c.Reserved) // texts and numbers: it always marshals
+	var value any = c.Reserved
+	if len(c.Reserved) == 1 { // what earlier versions read
+		value = c.Reserved[0]
+	}
+	text, _ := json.Marshal(value) // texts and numbers: it always marshals
 	return string(text)
+}
+
+// readReserved are the reservations in a column; none if the database was changed by hand.
+func readReserved(text string) (calls []Usage) {
+	if !strings.HasPrefix(text, "[") {
+		text = "[" + text + "]"
+	}
+	if json.Unmarshal([]byte(text), &calls) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(calls, func(u Usage) bool { return u.Day == "" || min(u.In, u.Out, u.Unpriced, u.Cost) < 0 })
 }
 
 // number is the charge's number; 0 for none.
@@ -148,15 +166,13 @@ func (t *tx) chargeCut(session string) (n int, err error) {
 		if err := t.do(`UPDATE turns SET reserved = NULL WHERE id = ?`, id); err != nil {
 			return n, err
 		}
-		var u Usage
-		if json.Unmarshal([]byte(text), &u) != nil || u.Day == "" || min(u.In, u.Out, u.Unpriced, u.Cost) < 0 {
-			continue // the database was changed by hand
+		for _, u := range readReserved(text) {
+			u.Calls, u.Estimated, u.Priced = 1, 1, min(max(u.Priced, 0), 1)
+			if err := t.do(putUsage, u.fields()...); err != nil {
+				return n, err
+			}
+			n++
 		}
-		u.Calls, u.Estimated, u.Priced = 1, 1, min(max(u.Priced, 0), 1)
-		if err := t.do(putUsage, u.fields()...); err != nil {
-			return n, err
-		}
-		n++
 	}
 }
 

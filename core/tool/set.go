@@ -48,7 +48,7 @@ func Enabled(processes *process.Registry, opts Options, names []string) *Set {
 	}{
 		{"terminal", []Tool{NewTerminal(processes, opts)}},
 		{"process", []Tool{NewProcess(processes, opts)}},
-		{"delegate", []Tool{Delegate{}}},
+		{"delegate", []Tool{Delegate{opts.OutputLimit}}},
 		{"files", NewFiles(opts)},
 		{"send_file", []Tool{SendFile{opts.Files}}},
 		{"web", NewWeb(opts)},

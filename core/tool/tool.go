@@ -57,7 +57,22 @@ type Call struct {
 
 // Delegator runs child agents. The agent implements it.
 type Delegator interface {
-	// Delegate gives goal, with context, to a child agent that may use the named tools (nil: the parent's own, without
-	// delegate), and returns its final text. The child is closed in every outcome.
-	Delegate(ctx context.Context, goal, context string, tools []string) (string, error)
+	// Delegate gives each task to a child agent of its own. They work side by side, as many at once as limits.delegates says. It returns when
+	// all have ended and are closed, with their outcomes in the order of the tasks.
+	Delegate(ctx context.Context, tasks []Task) []Outcome
+}
+
+// Task is what a child agent is asked.
+type Task struct {
+	Goal string `json:"goal"`
+	// Context is what the child must know.
+	Context string `json:"context"`
+	// Tools are the names of the tools that it may use; nil: those of its parent, without delegate.
+	Tools []string `json:"tools"`
+}
+
+// Outcome is what became of a task: the final text of the child, or why there is none. An *OverError ends the parent's turn as well.
+type Outcome struct {
+	Text string
+	Err  error
 }
