@@ -65,7 +65,7 @@ func (a *Agent) InterruptChild(number string) bool {
 }
 
 // TellChild gives text to the child agent with a number: its model reads it after the child's next step. What comes too late for that
-// is told to the parent's model. It reports false if there is no such child.
+// is given to the parent's model. It reports false if there is no such child.
 func (a *Agent) TellChild(number, text string) bool {
 	c := a.find(number)
 	if c == nil {
@@ -91,7 +91,7 @@ func (a *Agent) takeTold(context.Context) (messages []model.Message, _ error) {
 	return messages, nil
 }
 
-// unread is what was told to a child too late, for the parent's model. From then on nothing more can be told.
+// unread is what came too late for a child, for the parent's model. From then on the child takes nothing more.
 func (a *Agent) unread() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

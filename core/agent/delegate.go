@@ -35,7 +35,7 @@ type siblings struct {
 	// alone means that there is one child, whose progress has no number.
 	alone bool
 
-	mu   sync.Mutex // guards what follows, and makes the turn's functions called by one child at a time
+	mu   sync.Mutex // guards what follows
 	used model.Usage
 }
 
@@ -103,7 +103,7 @@ func (s *siblings) work(ctx context.Context, number int, task tool.Task) (text s
 	if err := a.adopt(child); err != nil {
 		return "", err
 	}
-	spending := r.turn.Spending.Beside()
+	spending := r.turn.Spending.Fork()
 	defer spending.Done()
 	t := s.turn(child, turn, task)
 	t.Spending = spending
@@ -130,33 +130,18 @@ func (s *siblings) turn(child *Agent, id string, task tool.Task) Turn {
 		_, number, _ := strings.Cut(strings.TrimPrefix(id, r.turn.ID), "/")
 		name += " " + number
 	}
-	t := Turn{
+	return Turn{
 		ID: id, Text: text, Person: r.turn.Person, Role: r.turn.Role, NoTools: r.turn.NoTools, Unattended: r.turn.Unattended, Calls: r.turn.Calls, Line: r.turn.Line,
 		System:    strings.TrimSpace(r.turn.System + "\n\n" + childSystem),
 		Steer:     child.takeTold,
+		Waiting:   r.turn.Waiting,
+		Repeats:   r.turn.Repeats,
 		Signalled: r.turn.Signalled,
 		Progress: func(doing string) {
 			child.doing.Store(&doing)
-			s.mu.Lock()
-			defer s.mu.Unlock()
 			r.progress(name + ": " + doing)
 		},
 	}
-	if waiting := r.turn.Waiting; waiting != nil {
-		t.Waiting = func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			waiting()
-		}
-	}
-	if repeats := r.turn.Repeats; repeats != nil {
-		t.Repeats = func(what string, times int) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			repeats(what, times)
-		}
-	}
-	return t
 }
 
 // failed is what a parent's model gets of a child whose run ended with err.

@@ -79,8 +79,8 @@ func TestHR10_ChildrenWorkSideBySideAndOneThatFailsEndsNoOther(t *testing.T) {
 		}), sideBySide(3), tool.Delegate{Limit: 4096})
 		began := time.Now()
 		line := timeline.New(began, time.Time{})
-		var doing []string
-		res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Line: line, Progress: func(s string) { doing = append(doing, s) }})
+		var doing journal
+		res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Line: line, Progress: func(s string) { doing.add("%s", s) }})
 		if err != nil || res.Text != "parent done" {
 			t.Fatalf("parent: %q, %v", res.Text, err)
 		}
@@ -113,8 +113,8 @@ func TestHR10_ChildrenWorkSideBySideAndOneThatFailsEndsNoOther(t *testing.T) {
 		if want := []string{"1 0-10000", "2 0-1000", "3 0-10000", "4 0-2000", "5 1000-3000"}; !slices.Equal(spans, want) {
 			t.Errorf("the timeline has %q, want %q", spans, want)
 		}
-		if !slices.Contains(doing, "delegate 2: model call") {
-			t.Errorf("the progress %q does not name the child", doing)
+		if !slices.Contains(doing.all(), "delegate 2: model call") {
+			t.Errorf("the progress %q does not name the child", doing.all())
 		}
 	})
 }
@@ -165,7 +165,7 @@ func TestHR10_OneChildIsInterruptedAlone(t *testing.T) {
 	})
 }
 
-// HR10: what an operator writes to one child is read by that child after its next step, or its parent is told that it came too late.
+// HR10: what an operator writes to one child is read by that child after its next step, or its parent learns that it came too late.
 func TestHR10_OneChildIsToldAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -366,7 +366,7 @@ func TestTR8_APlannedCallIsReservedByTheTurnsOwnWrite(t *testing.T) {
 	}
 }
 
-// HR10: calls that are made at the same time share the bill of their turn: it is exact, whatever their order, and a kill charges what
+// HR10: calls that are made at the same time share the bill of their turn: it is exact in any order, and a kill charges what
 // each of them has reserved.
 func TestHR10_CallsSideBySideAreOnOneBill(t *testing.T) {
 	b := newBench(t, Limits{Day: 1000 * unit})
@@ -379,7 +379,7 @@ func TestHR10_CallsSideBySideAreOnOneBill(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range children {
 		all.Go(func() {
-			own := turn.Beside()
+			own := turn.Fork()
 			defer own.Done()
 			for n := range calls {
 				if err := own.Reserve(t.Context(), costs(1, 999)); err != nil {
@@ -407,7 +407,7 @@ func TestHR10_CallsSideBySideAreOnOneBill(t *testing.T) {
 	}
 	before := b.used(KindDay, day)
 	for range 3 {
-		must(t, turn.Beside().Reserve(t.Context(), costs(1, 999)))
+		must(t, turn.Fork().Reserve(t.Context(), costs(1, 999)))
 	}
 	b.close() // a kill
 	b.open()

@@ -3,7 +3,6 @@ package budget
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"gatewaytui/core/model"
@@ -39,8 +38,8 @@ type Call struct {
 	Counted bool
 }
 
-// Turn is what one turn spends, its children included. Its calls are made one after the other; a child that works beside others makes
-// its calls on a Turn from Beside. Its methods may be called from any goroutine. A nil *Turn has no budget and counts nothing.
+// Turn is what one turn spends, its children included. Its calls are made one after the other; a child that works next to others makes
+// its calls on a Turn from Fork. Its methods may be called from any goroutine. A nil *Turn has no budget and counts nothing.
 type Turn struct {
 	*bill
 
@@ -56,8 +55,8 @@ type Turn struct {
 type bill struct {
 	l   *Ledger
 	who Who
-	// writing is held over the write of a charge that no write of the turn has, so that charges reach the store in their order.
-	writing sync.Mutex
+	// writing has the one place of who writes a charge that no write of the turn has, so that charges reach the store in their order.
+	writing chan struct{}
 
 	// Ledger.mu guards what follows.
 
@@ -101,25 +100,25 @@ func (l *Ledger) Begin(ctx context.Context, w Who) (*Turn, error) {
 
 // newTurn is a Turn without windows.
 func newTurn(l *Ledger, w Who) *Turn {
-	t := &Turn{bill: &bill{l: l, who: w, windows: map[string][]*window{}}}
+	t := &Turn{bill: &bill{l: l, who: w, writing: make(chan struct{}, 1), windows: map[string][]*window{}}}
 	t.all = []*Turn{t}
 	return t
 }
 
-// Beside returns a Turn for calls that are made at the same time as those of t, on the same bill. The caller ends it with Done before
+// Fork returns a Turn for calls that are made at the same time as those of t, on the same bill. The caller ends it with Done before
 // it ends t.
-func (t *Turn) Beside() *Turn {
+func (t *Turn) Fork() *Turn {
 	if t == nil {
 		return nil
 	}
-	beside := &Turn{bill: t.bill}
+	fork := &Turn{bill: t.bill}
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
-	t.all = append(t.all, beside)
-	return beside
+	t.all = append(t.all, fork)
+	return fork
 }
 
-// Done ends a Turn from Beside. A call that was not settled counts as cut off.
+// Done ends a Turn from Fork. A call that was not settled counts as cut off.
 func (t *Turn) Done() {
 	if t == nil {
 		return
@@ -213,10 +212,14 @@ func (t *Turn) Reserve(ctx context.Context, c Call) error {
 	return nil
 }
 
-// write writes a charge on its own. It may be that a call beside this one has written it.
+// write writes a charge on its own. It may be that a call at the same time has written it.
 func (t *Turn) write(ctx context.Context) error {
-	t.writing.Lock() // over I/O on purpose: only the calls of one turn that are made at the same time take this lock
-	defer t.writing.Unlock()
+	select {
+	case t.writing <- struct{}{}:
+		defer func() { <-t.writing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	charge := t.Charge()
 	if charge == nil {
 		return nil

@@ -19,7 +19,7 @@ func TestHR10_WhatDelegateTakes(t *testing.T) {
 		{"one goal is answered with its text", `{"goal":"a"}`, "a done"},
 		{"tasks are answered in their order", `{"tasks":[{"goal":"a"},{"goal":"b","tools":[]}]}`, `{"results":[{"task":1,"state":"done","result":"a done"},{"task":2,"state":"done","result":"b done"}]}`},
 		{"one task is a list of one", `{"tasks":[{"goal":"a"}]}`, `{"results":[{"task":1,"state":"done","result":"a done"}]}`},
-		{"a goal beside tasks is refused", `{"goal":"a","tasks":[{"goal":"b"}]}`, `{"error":"give either goal, with context and tools, or tasks; each task has its own goal, context and tools"}`},
+		{"a goal with tasks is refused", `{"goal":"a","tasks":[{"goal":"b"}]}`, `{"error":"give either goal, with context and tools, or tasks; each task has its own goal, context and tools"}`},
 		{"each task needs a goal", `{"tasks":[{"goal":"a"},{"context":"b"}]}`, `{"error":"task 2: argument \"goal\" is required"}`},
 		{"an empty list is no task", `{"tasks":[]}`, `{"error":"argument \"goal\" is required"}`},
 		{"more than 16 are refused", many, `{"error":"17 tasks are too many: one call takes at most 16; give the rest in a further call"}`},
