@@ -25,8 +25,8 @@ const (
 	reapSlack = time.Second
 )
 
-// Turn is one turn to run. Its functions may be nil. They are called on Run's goroutine, on a tool's, and on those of child agents, by several
-// at once, do not block unless they say so, and are not called any more once the context has ended.
+// Turn is one turn to run. Its functions may be nil. They are called on the goroutines of Run, of tools and of child agents, by several at
+// once. They do not block unless they say so, and are not called any more once the context has ended.
 type Turn struct {
 	// ID is the turn's identity: every write carries it.
 	ID string

@@ -98,7 +98,9 @@ func (f *fake) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session]
 }
 
 func (f *fake) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
-	return page(f, q, ops.Agent{Session: "api:user:alice", Model: "m", State: "running", Bytes: 4096, Messages: 12, IdleMS: 5, Busy: true, Children: 1})
+	return page(f, q, ops.Agent{Session: "api:user:alice", Model: "m", State: "running", Bytes: 4096, Messages: 12, IdleMS: 5, Busy: true, Children: 1, Delegates: []ops.Child{
+		{ID: "2", Turn: "t1/2", Model: "m", State: "running", Doing: "model call", Messages: 3, StartedAt: testTime},
+	}})
 }
 
 func (f *fake) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
