@@ -68,7 +68,7 @@ func (d Delegate) Run(ctx context.Context, call Call) (string, error) {
 			break
 		}
 	}
-	return results(d.Limit, outcomes), nil
+	return joined(d.Limit, outcomes), nil
 }
 
 // check is why a call of these arguments is wrong.
@@ -101,8 +101,8 @@ type taskResult struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// results is outcomes as JSON in at most limit bytes: where they are longer, each text keeps its beginning and its end.
-func results(limit int, outcomes []Outcome) string {
+// joined is outcomes as JSON in at most limit bytes: where they are longer, each text keeps its beginning and its end.
+func joined(limit int, outcomes []Outcome) string {
 	limit = max(limit, minLimit)
 	longest := 0
 	for _, out := range outcomes {

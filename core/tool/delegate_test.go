@@ -49,7 +49,7 @@ func TestHR10_LongResultsShareTheRoom(t *testing.T) {
 	}
 	outcomes[3] = Outcome{Err: errors.New(strings.Repeat("e", 5000))}
 	for _, limit := range []int{8 << 10, 64 << 10} {
-		text := results(limit, outcomes)
+		text := joined(limit, outcomes)
 		var got struct {
 			Results []taskResult `json:"results"`
 		}
