@@ -64,24 +64,57 @@ func (r *Recovery) recordEnds(ctx context.Context, entries []process.Entry, how 
 	}
 }
 
-// Sweep ends what earlier lives left running, where no guardian did or the guardian died too (C2).
-func (r *Recovery) Sweep(ctx context.Context, procs *process.Registry) {
-	entries, err := r.earlierEntries(ctx)
-	if err != nil {
-		return
+// How long Sweep waits before it looks again for what survived: at first, and at most.
+const (
+	sweepAgain     = time.Second
+	sweepAgainMost = time.Minute
+)
+
+// EarlierLives ends what earlier lives left. *process.Registry does.
+type EarlierLives interface {
+	SweepEarlier(ctx context.Context, rows []process.Entry) (ended, spared []process.Entry, err error)
+}
+
+// Sweep ends what earlier lives left running, where no guardian did or the guardian died too (C2). A busy machine can keep the kernel
+// from ending a process within the second that a kill waits, so Sweep looks again until nothing is left. It warns once of what survives,
+// and returns when nothing is left or ctx ends.
+func (r *Recovery) Sweep(ctx context.Context, procs EarlierLives) {
+	warned := false
+	for wait := sweepAgain; ; wait = min(2*wait, sweepAgainMost) {
+		entries, err := r.earlierEntries(ctx)
+		if err != nil {
+			return
+		}
+		err = r.sweep(ctx, procs, entries)
+		if err == nil {
+			return
+		}
+		if !warned {
+			warned = true
+			r.o.Health.Warn("process.survivors", "processes of an earlier life survived, and are looked for again: "+term.Clean(err.Error(), 300))
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+// sweep is one look. What survives stays in the journal.
+func (r *Recovery) sweep(ctx context.Context, procs EarlierLives, entries []process.Entry) error {
 	ended, spared, err := procs.SweepEarlier(ctx, entries)
 	r.recordEnds(ctx, ended, "ended")
 	for _, e := range spared {
 		r.log.Info("journaled pid was reused; skipped", "life", e.Life, "pid", e.PID)
 	}
-	if err != nil { // what survived stays in the journal, for the next look
-		r.o.Health.Warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
-		return
+	if err != nil {
+		return err
 	}
 	if err := r.Store().EndEarlierProcesses(ctx, r.o.Life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
 		r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
 	}
+	return nil
 }
 
 // Record implements process.Journal: the store is the registry's record of what it started.
