@@ -58,6 +58,7 @@ var arrows = map[string][]string{
 	"core/environment/links":           {},
 	"core/environment/partial":         {"core/environment", "core/environment/landlock", "core/process"},
 	"core/address":                     {"core/environment/proxy/hosts"},
+	"core/browser":                     {"core/address", "core/environment", "core/environment/proxy", "core/environment/proxy/hosts", "core/process", "core/term"},
 	"core/web":                         {"core/address", "core/environment/proxy/hosts", "core/term"},
 	"core/environment/proxy":           {"core/address", "core/environment", "core/environment/proxy/hosts", "core/environment/proxy/offer", "core/environment/sandbox"},
 	"core/environment/proxy/hosts":     {},

@@ -35,6 +35,7 @@
 //	media         files of chats: fetched for a turn, saved, sent, and deleted when they are old
 //	files         the files of a work folder for a model: inside it, bounded, and written atomically
 //	address       to which addresses the gateway connects for a model: the public internet, and what the config allows
+//	browser       the browsers of sessions: what they start with, their proxy, their folder
 //	web           pages as text for a model, and the search of the web
 //	workspace     what the folder of an agent says of it: documents and skills
 //	held          what sessions and the gateway hold besides processes and environments, as one list

@@ -70,7 +70,7 @@ type Guard struct{ o Options }
 func NewGuard(o Options) *Guard {
 	if o.Resolve == nil {
 		o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".") // the dot: no search domain is tried
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name) // without a final dot, with which /etc/hosts is not read
 		}
 	}
 	return &Guard{o}
@@ -80,6 +80,11 @@ func NewGuard(o Options) *Guard {
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
+
+// Resolve returns the addresses of a name.
+func (g *Guard) Resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	return g.o.Resolve(ctx, name)
+}
 
 // Check returns a *RefusedError unless a, an address of t, may be connected to.
 func (g *Guard) Check(t hosts.Target, a netip.Addr) error {

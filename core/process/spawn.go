@@ -103,6 +103,9 @@ func lookPath(spec Spec) (string, error) {
 	return exec.LookPath(spec.Argv[0])
 }
 
+// Find is the path of a program that a spawn would start: in PATH for a name without a slash. It starts nothing.
+func Find(program string) (string, error) { return exec.LookPath(program) }
+
 // enter makes a process that was just started a tracked tree. It is called on the spawner's thread, before anything could
 // have waited for the child.
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {

@@ -44,6 +44,12 @@ func (p *Proxy) connect(ctx context.Context, t hosts.Target) (net.Conn, error) {
 
 // reachable says why a, an address of t, is not dialled.
 func (p *Proxy) reachable(t hosts.Target, a netip.Addr) error {
+	if p.opts.Check != nil {
+		if err := p.opts.Check(t, a); err != nil {
+			return refusal(err.Error())
+		}
+		return nil
+	}
 	switch {
 	case slices.Contains(p.opts.OwnPorts, t.Port) && address.Own(a):
 		return refusal("the gateway itself answers there")

@@ -70,6 +70,9 @@ type Options struct {
 	// Resolve returns the addresses of a name; nil: the system's resolver. Dial connects; nil: by TCP.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+	// Check decides on an address of a host in place of the rule above, and its error is shown to the command; nil: the rule holds. A Check
+	// has to know the gateway's own ports.
+	Check func(host hosts.Target, addr netip.Addr) error
 	// OwnPorts are those on which the gateway listens.
 	OwnPorts []uint16
 	Times    Times
