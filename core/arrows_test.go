@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"core/environment":                 {"core/bound", "core/ops", "core/process", "core/term"},
 	"core/environment/sandbox":         {"core/environment", "core/environment/links", "core/process"},
 	"core/config":                      {"core/address", "core/environment/proxy/hosts", "core/fence", "core/ops", "core/schedule/when", "core/shutdown", "core/term", "core/text"},
-	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/environment/container", "core/environment/landlock", "core/environment/sandbox", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
+	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/browser", "core/environment/container", "core/environment/landlock", "core/environment/sandbox", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
 	"core/logs":                        {"core/ops", "core/term"},
 	"core/reload":                      {"core/config", "core/ops", "core/term"},
 	"core/workspace":                   {"core/term"},

@@ -2,7 +2,7 @@ package browser
 
 import (
 	"fmt"
-		"slices"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/process"

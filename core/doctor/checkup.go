@@ -83,6 +83,7 @@ var checks = []struct {
 	{"containment", (*checkup).checkContainment},
 	{"sandbox", (*checkup).checkSandbox},
 	{"containers", (*checkup).checkContainers},
+	{"browsers", (*checkup).checkBrowsers},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
 	{"clock", (*checkup).checkClock},

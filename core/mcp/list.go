@@ -65,7 +65,7 @@ func (s *server) setTools(all []listed, refused []string) {
 	var kept []listed
 	by := map[string]string{}
 	for _, t := range all {
-		if !matches(s.def.Tools, t.Name) {
+		if !matches(s.def.Tools, t.Name) || matches(s.def.Withheld, t.Name) {
 			continue
 		}
 		if other, taken := by[t.Spec.Name]; taken {

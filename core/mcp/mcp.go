@@ -50,6 +50,8 @@ type Definition struct {
 	Scope   string
 	// Trusted and Tools are patterns of names, in which * is any text.
 	Trusted, Tools []string
+	// Withheld are patterns of names that are not offered even if Tools has them.
+	Withheld []string
 	// Env are names of variables of the gateway that the program sees as well.
 	Env []string
 	// Timeout bounds one call, and Idle is how long a server runs that is not used.
