@@ -18,6 +18,7 @@ var (
 	ofSessions = []views.View{views.Sessions, views.Agents}
 	ofStop     = []views.View{views.Shutdown}
 	ofAdapters = []views.View{views.Overview, views.Adapters}
+	ofHeld     = []views.View{views.Held}
 	ofTurns    = []views.View{views.Overview, views.Sessions, views.Agents}
 	onStopNow  = []views.StopPage{views.StopNow}
 )
@@ -104,11 +105,11 @@ func actionBindings() []binding {
 // heldBindings are the rows of the verbs that act on a server, a job or a note.
 func heldBindings() []binding {
 	return []binding{
-		{action: "restart-server", help: "end an MCP server and start it again with the next call: restart-server NAME", verb: ops.VerbRestartServer, disabledReason: needsNoStop},
-		{action: "run-job", help: "run a job now: run-job NAME", verb: ops.VerbRunJob, disabledReason: needsNoStop},
-		{action: "pause-job", help: "start no run of a job until it is resumed: pause-job NAME", verb: ops.VerbPauseJob, disabledReason: needsNoStop},
-		{action: "resume-job", help: "run a paused job by its schedule again: resume-job NAME", verb: ops.VerbResumeJob, disabledReason: needsNoStop},
-		{action: "delete-job", help: "delete a job that an agent or a person made: delete-job NAME", verb: ops.VerbDeleteJob, disabledReason: needsNoStop},
+		{action: "restart-server", keys: []string{"R"}, label: "restart", help: "end an MCP server and start it again with the next call", in: ofHeld, verb: ops.VerbRestartServer},
+		{action: "run-job", keys: []string{"t"}, label: "run now", help: "run a job now, in addition to its schedule", in: ofHeld, verb: ops.VerbRunJob, disabledReason: jobRuns},
+		{action: "pause-job", keys: []string{"P"}, label: "pause", help: "start no run of a job until it is resumed", in: ofHeld, verb: ops.VerbPauseJob, disabledReason: jobIs(false)},
+		{action: "resume-job", keys: []string{"c"}, label: "resume", help: "run a paused job by its schedule again", in: ofHeld, verb: ops.VerbResumeJob, disabledReason: jobIs(true)},
+		{action: "delete-job", keys: []string{"X"}, label: "delete", help: "delete a job that an agent or a person made", in: ofHeld, verb: ops.VerbDeleteJob},
 		{action: "forget-note", help: "delete a note of an agent's memory: forget-note ID", verb: ops.VerbForgetNote, disabledReason: needsNoStop},
 	}
 }
@@ -172,7 +173,7 @@ func aim(v ops.Verb, f keyContext) ops.Command {
 	case spec.Target == ops.TargetAdapter:
 		cmd.Target = f.adapter.Name
 	case ofName(spec.Target):
-		cmd.Target = f.named
+		cmd.Target = f.nameFor(spec.Target)
 	case spec.OfLife:
 		cmd.Expect = f.gateway
 	}
@@ -213,7 +214,9 @@ func missing(spec ops.VerbSpec, f keyContext) string {
 		return "name the person: " + spec.Name + " telegram:4711"
 	case spec.Target == ops.TargetBudget && f.named == "":
 		return "name the budget: " + spec.ConsoleName() + " default 5"
-	case ofName(spec.Target) && f.named == "":
+	case ofName(spec.Target) && f.nameFor(spec.Target) == "" && f.held != nil:
+		return "the selected row is no " + string(spec.Target)
+	case ofName(spec.Target) && f.nameFor(spec.Target) == "":
 		return "name it: " + spec.ConsoleName() + " " + strings.TrimPrefix(spec.Usage(), spec.Name+" ")
 	case spec.OfStop() && f.stop == nil:
 		return "no shutdown is running"
@@ -245,6 +248,28 @@ func adapterIs(paused bool) func(keyContext) string {
 		}
 		return ""
 	}
+}
+
+// jobIs wants a job that is paused, or one that is not.
+func jobIs(paused bool) func(keyContext) string {
+	return func(f keyContext) string {
+		switch {
+		case f.held == nil:
+			return ""
+		case paused && f.held.State != ops.HeldState(ops.JobPaused):
+			return f.held.ID + " is not paused"
+		case !paused && f.held.State == ops.HeldState(ops.JobPaused):
+			return f.held.ID + " is paused; c resumes it"
+		}
+		return ""
+	}
+}
+
+func jobRuns(f keyContext) string {
+	if f.held != nil && f.held.State == ops.HeldState(ops.JobRunning) {
+		return f.held.ID + " runs already"
+	}
+	return ""
 }
 
 func needsState(want ops.State, otherwise string) func(keyContext) string {

@@ -65,6 +65,8 @@ func (m *model) copyRow() tea.Cmd {
 		row = f.process
 	case f.adapter != nil:
 		row = f.adapter
+	case f.held != nil:
+		row = f.held
 	case m.view == views.Inbox && m.requested() != nil:
 		row = m.requested()
 	default:

@@ -69,6 +69,10 @@ func (m *model) gone(cmd ops.Command, s seenTarget) string {
 		case row.State == ops.AdapterPaused:
 			return name + " is paused"
 		}
+	case ops.VerbRestartServer, ops.VerbDeleteJob:
+		if heldCalled(snap.Held, cmd.Target) == nil {
+			return string(spec.Target) + " " + name + " has gone"
+		}
 	case ops.VerbSkip, ops.VerbForce:
 		return goneInStop(m.stopping(), cmd)
 	}

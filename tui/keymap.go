@@ -206,6 +206,7 @@ type keyContext struct {
 	agent   *ops.Agent
 	process *ops.Process
 	adapter *ops.Adapter
+	held    *ops.Held
 	named   string     // a person, a request of the inbox or a rule that was named; empty: none
 	phase   *ops.Phase // of stop: the selected item's, else the running one
 	item    *ops.Item  // of stop: selected, nil if none is
@@ -222,6 +223,19 @@ func (f keyContext) subject() string {
 		return f.session.Key
 	case f.agent != nil:
 		return f.agent.Session
+	}
+	return ""
+}
+
+// nameFor is the name of what a verb acts on that takes a name: what was typed, or the row of view 9.
+func (f keyContext) nameFor(kind ops.TargetKind) string {
+	switch {
+	case f.named != "" || f.held == nil:
+		return f.named
+	case kind == ops.TargetJob && f.held.Kind == views.KindJob:
+		return f.held.ID
+	case kind == ops.TargetServer && (f.held.Kind == ops.HeldServer || f.held.Kind == ops.HeldBrowser):
+		return f.held.ID
 	}
 	return ""
 }
@@ -259,6 +273,8 @@ func (m *model) keyContext(newest bool) keyContext {
 		f.process = row(l, snap.Processes, processKey)
 	case views.Adapters:
 		f.adapter = row(l, snap.Adapters, adapterKey)
+	case views.Held:
+		f.held = row(l, snap.Held, heldKey)
 	}
 	f.phase, f.item = m.stopChoice()
 	f.page, f.life, f.last = m.leaf(), m.life(), m.stop

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	ofLists   = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Inbox}
+	ofLists   = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters, views.Inbox, views.Held}
 	ofRows    = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
 	ofDetails = slices.Concat(ofLists, []views.View{views.Events})
 	ofMoves   = slices.Concat([]views.View{views.Overview}, ofRows)
@@ -115,6 +115,7 @@ func sessionKey(s ops.Session) string { return s.Key }
 func agentKey(a ops.Agent) string     { return a.Session }
 func processKey(p ops.Process) string { return strconv.Itoa(p.PID) }
 func adapterKey(a ops.Adapter) string { return a.Name }
+func heldKey(h ops.Held) string       { return views.HeldKey(h) }
 
 // find returns the row with a key, for the rare moments that need the newest one: the key of a press, of a confirmation.
 func find[T any](rows []T, key string, of func(T) string) *T {

@@ -34,7 +34,7 @@ func (b *bench) line(text string) {
 func TestTF37_TheMouseIsOffUntilItIsTurnedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, last := remembering(t, Habits{})
-		if b.points(tea.MouseButtonLeft, "2 sessions"); b.m.view != views.Overview {
+		if b.points(tea.MouseButtonLeft, "2 sess"); b.m.view != views.Overview {
 			t.Fatal("a click did something")
 		}
 		b.send(tea.WindowSizeMsg{Width: 140, Height: 40})

@@ -47,8 +47,8 @@ func navigationBindings() []binding {
 		out = append(out, b)
 	}
 	return append(out, []binding{
-		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Inbox + 1) }},
-		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.openView((m.view+views.Inbox-2)%views.Inbox + 1) }},
+		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Held + 1) }},
+		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.openView((m.view+views.Held-2)%views.Held + 1) }},
 		{action: "up-one-level", keys: []string{"esc"}, help: "one level up: dialog, filter, marks, details; never leaves", do: (*model).escape},
 		{action: "back", keys: []string{"q"}, help: "back; at the top, ask how to leave", do: (*model).goBack},
 		{action: "leave", help: "ask how to leave (ctrl+c); ctrl+c again stops a gateway of this terminal; in a stop, two presses make the stop stronger", do: (*model).askLeave},
@@ -199,8 +199,16 @@ func (m *model) openEvent() tea.Cmd {
 			return m.jump(v, subject)
 		}
 	}
+	if h := heldCalled(m.snap.Held, subject); h != nil {
+		return m.jump(views.Held, views.HeldKey(*h))
+	}
 	m.deny("no row is called " + subject + " any more")
 	return nil
+}
+
+// heldCalled is the first server or job with a name, nil if there is none: an event names it without its session.
+func heldCalled(rows []ops.Held, name string) *ops.Held {
+	return find(rows, name, func(h ops.Held) string { return h.ID })
 }
 
 // openLogged opens the row that a line of the log is about.

@@ -338,7 +338,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		return m.invoke(b)
 	}
 	f, snap, text := m.keyContext(true), m.snapshot(), ""
-	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
+	f.session, f.agent, f.process, f.adapter, f.held = nil, nil, nil, nil, nil
 	spec, _ := b.verb.Spec()
 	if takesText(b.verb) || spec.Target == ops.TargetInbox || spec.Target == ops.TargetBudget {
 		arg, text, _ = strings.Cut(arg, " ")

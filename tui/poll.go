@@ -69,7 +69,7 @@ const few = 100
 // these tell of are looked at once a second.
 func (m *model) most(now time.Time) []ops.Most {
 	l := m.lists[m.view]
-	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses}
+	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses, ops.TableHeld}
 	switch m.view {
 	case views.Sessions:
 		sessions = min(max(few, l.Offset+3*max(l.page, 1)), ops.SnapshotSessions)
@@ -77,9 +77,13 @@ func (m *model) most(now time.Time) []ops.Most {
 			sessions = ops.SnapshotSessions
 		}
 	case views.Agents:
-		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableProcesses}
-	case views.Processes, views.Overview:
+		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableProcesses, ops.TableHeld}
+	case views.Processes:
+		none = []ops.Table{ops.TableAgents, ops.TableHeld}
+	case views.Overview:
 		none = []ops.Table{ops.TableAgents}
+	case views.Held:
+		none = []ops.Table{ops.TableAgents, ops.TableProcesses}
 	case views.Events:
 		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableAgents} // an agent's events open its session
 	}
@@ -138,6 +142,7 @@ func (w fetchRequest) fetch(ctx context.Context, c ops.Console) fetched {
 			l.snap, l.status, l.stop = &s, s.Status, s.Shutdown
 			l.weighed = !w.leftOut(ops.TableProcesses)
 			w.fill(&s)
+			views.Gather(&s)
 			w.hold(ctx, c, &s)
 			l.rows = w.order.apply(&s)
 		}
@@ -171,6 +176,9 @@ func (w *fetchRequest) fill(s *ops.Snapshot) {
 	}
 	if w.leftOut(ops.TableProcesses) {
 		s.Processes = w.before.Processes
+	}
+	if w.leftOut(ops.TableHeld) {
+		s.Servers, s.Jobs, s.Held = w.before.Servers, w.before.Jobs, w.before.Held
 	}
 }
 

@@ -97,7 +97,11 @@ func (m *model) readPages() tea.Cmd {
 			r.stop()
 			want.number = r.number
 			if want.page != "" {
-				want.reader = m.newReader(want.view, want.page, want.row)
+				about := want.row
+				if want.view == views.Held {
+					about = heldAbout(m.snapshot().Held, want.row)
+				}
+				want.reader = m.newReader(want.view, want.page, about)
 			}
 			if i < logPane && r.view == want.view && r.row != "" && r.row != want.row {
 				want.rest = time.Now().Add(restAfterMove)

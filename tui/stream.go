@@ -71,10 +71,24 @@ func (m *model) lookedAt() string {
 			return cmp.Or(item.Session, item.ID)
 		}
 		return ""
+	case m.view == views.Held:
+		return heldAbout(m.snapshot().Held, selected)
 	case slices.Contains(ofLists, m.view):
 		return selected
 	}
 	return ""
+}
+
+// heldAbout is by which word events and the log name the row of view 9 with a key: a server and a job by name, all else by session.
+func heldAbout(rows []ops.Held, key string) string {
+	h := find(rows, key, heldKey)
+	switch {
+	case h == nil:
+		return ""
+	case h.Kind == ops.HeldAgent || h.Kind == ops.HeldHook:
+		return cmp.Or(h.Session, h.ID)
+	}
+	return h.ID
 }
 
 // openStream is the key of view 7: from a list it shows what happened to the selected row.

@@ -72,6 +72,7 @@ func alerts(s *Screen) (list []alert, total int) {
 		c.request(&snap.Inbox[i])
 	}
 	c.adapters(snap.Adapters, snap.Warnings)
+	c.held(snap.Held)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
 		c.add(alert{rankNote, e.At.Time, Shutdown, "last end", "", e, func(_ *Screen, row any) (badge, string, string) {
 			e := row.(*ops.LastEnd)
@@ -145,7 +146,7 @@ func (c *collected) request(r *ops.InboxItem) {
 	switch {
 	case r.State != ops.InboxWaiting:
 		return
-	case r.Kind == ops.InboxSuspended, r.Kind == ops.InboxLooping, r.Kind == ops.InboxAdapter: // their own rows are in the list
+	case r.Kind == ops.InboxSuspended, r.Kind == ops.InboxLooping, r.Kind == ops.InboxAdapter, r.Kind == ops.InboxServer, r.Kind == ops.InboxJob: // their own rows are in the list
 		return
 	}
 	c.add(alert{rankStuck, r.AskedAt.Time, Inbox, "inbox", r.ID, r, func(s *Screen, row any) (badge, string, string) {

@@ -90,6 +90,21 @@ var adapterBadges = badges[ops.AdapterState]{
 	{ops.AdapterConnected, badge{glyphDone, "connected", Plain}},
 }
 
+// heldBadges are for held resources, servers and jobs alike: their states have the same words.
+var heldBadges = badges[ops.HeldState]{
+	{ops.HeldFailed, badge{glyphFail, "failed", Bad}},
+	{ops.HeldCloseFailed, badge{glyphBad, "not closed", Bad}},
+	{ops.HeldBackoff, badge{glyphSlow, "backoff", Slow}},
+	{ops.HeldStarting, badge{glyphRun, "starting", Busy}},
+	{ops.HeldClosing, badge{glyphSlow, "closing", Slow}},
+	{ops.HeldState(ops.JobRunning), badge{glyphRun, "running", Busy}},
+	{ops.HeldReady, badge{glyphDone, "ready", Plain}},
+	{ops.HeldState(ops.JobWaiting), badge{glyphIdle, "waiting", Plain}},
+	{ops.HeldState(ops.JobPaused), badge{glyphSkip, "paused", Muted}},
+	{ops.HeldState(ops.JobEnded), badge{glyphSkip, "ended", Muted}},
+	{ops.HeldState(ops.ServerIdle), badge{glyphIdle, "idle", Muted}},
+}
+
 // badgeSilent is a running turn that is stuck before the gateway calls it stalled (ops.Session.Stuck).
 var badgeSilent = badge{glyphBad, "stuck", Bad}
 

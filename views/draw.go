@@ -99,7 +99,7 @@ func (s *Screen) body(w, h int) []string {
 	switch s.View {
 	case Overview:
 		return overviewBody(*s, w, h)
-	case Sessions, Agents, Processes, Adapters, Inbox:
+	case Sessions, Agents, Processes, Adapters, Inbox, Held:
 		return kinds[s.View].body(s, w, h)
 	case Shutdown:
 		return shutdownBody(*s, w, h)

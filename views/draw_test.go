@@ -64,6 +64,9 @@ var states = []struct {
 		if v == Inbox {
 			snap.Inbox, snap.Counts.Inbox = nil, 0
 		}
+		if v == Held {
+			snap.Servers, snap.Jobs, snap.Held = nil, nil, nil
+		}
 		return screen(v, snap)
 	}},
 	{"filtered-out", func(v View) Screen {
@@ -124,7 +127,7 @@ var states = []struct {
 }
 
 func TestEachListLooksAsReviewedInEveryStateAndSize(t *testing.T) {
-	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox} {
+	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox, Held} {
 		for _, st := range states {
 			name := v.String() + "-" + st.name
 			t.Run(name, func(t *testing.T) {
@@ -230,7 +233,7 @@ func TestNoSizeOfAnyViewPanicsOrMissesItsSize(t *testing.T) {
 }
 
 func TestNonsenseInASnapshotIsDrawnAsUnknown(t *testing.T) {
-	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox} {
+	for _, v := range []View{Sessions, Agents, Processes, Adapters, Inbox, Held} {
 		t.Run(v.String(), func(t *testing.T) {
 			var a album
 			for _, page := range []string{"", "details", "run", "processes", "no such page"} {
@@ -374,7 +377,7 @@ func FuzzAFrameHasItsSizeAndNothingThatActsOnATerminal(f *testing.F) {
 			i.Kind, i.State, i.Reasons, i.Options = ops.InboxKind(a), ops.InboxState(b), []string{a}, []string{b}
 		}
 		s := Screen{
-			View: []View{Sessions, Agents, Processes, Adapters, Inbox}[abs(view)%5], Snap: snap, Detail: Detail{Open: detail, Scroll: abs(h) % 9, End: ascii, Whole: abs(w)%3 == 0, Page: a},
+			View: []View{Sessions, Agents, Processes, Adapters, Inbox, Held}[abs(view)%6], Snap: snap, Detail: Detail{Open: detail, Scroll: abs(h) % 9, End: ascii, Whole: abs(w)%3 == 0, Page: a},
 			Link:  Link{State: LinkState(abs(view) % 4), At: noon, Err: a, Attached: true},
 			Table: TableState{Selected: a, Filter: b, Sort: a, Total: 9, Marked: map[string]bool{b: true}}, Message: b, Hints: someHints,
 		}

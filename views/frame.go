@@ -10,7 +10,7 @@ import (
 // View names a screen; its number is the key that opens it.
 type View int
 
-// The eight views, in the order of their numbers.
+// The nine views, in the order of their numbers.
 const (
 	Overview View = iota + 1
 	Sessions
@@ -20,17 +20,18 @@ const (
 	Shutdown
 	Events
 	Inbox
+	Held
 )
 
 // Views lists every view.
-var Views = []View{Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, Inbox}
+var Views = []View{Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events, Inbox, Held}
 
 // String is the view's name, as tabs, palette and help show it.
 func (v View) String() string {
 	if !slices.Contains(Views, v) {
 		return unknown
 	}
-	return [...]string{"overview", "sessions", "agents", "processes", "adapters", "shutdown", "events", "inbox"}[v-Overview]
+	return [...]string{"overview", "sessions", "agents", "processes", "adapters", "shutdown", "events", "inbox", "held"}[v-Overview]
 }
 
 // Opts is how everything is drawn. The zero value of Theme is the mono one.

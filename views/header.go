@@ -99,8 +99,12 @@ func (s *Screen) tabs(w int) string {
 // shortName is the name of a view where there is little room.
 func shortName(v View) string {
 	switch v {
+	case Sessions:
+		return "sess"
 	case Processes:
 		return "procs"
+	case Adapters:
+		return "adapt"
 	case Shutdown:
 		return "stop"
 	}

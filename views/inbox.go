@@ -139,7 +139,7 @@ func inboxKeys(r *ops.InboxItem) string {
 }
 
 // remedyKeys are the keys of what can be done about a state that needs a person, as the lists have them.
-var remedyKeys = map[string]string{"resume": "c", "reset": "R", "interrupt": "I", "reconnect": "C", "dismiss": "y", "reload": "y"}
+var remedyKeys = map[string]string{"resume": "c", "reset": "R", "interrupt": "I", "reconnect": "C", "dismiss": "y", "reload": "y", "restart": "R", "run": "t", "pause": "P"}
 
 // RemedyKey is the key of an option of such a request, which is its ith one. One that only a newer gateway knows has its number.
 func RemedyKey(i int, option string) string {

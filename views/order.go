@@ -27,7 +27,7 @@ type kindInfo struct {
 	pages       []PageInfo
 }
 
-var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList, Inbox: inboxList}
+var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList, Inbox: inboxList, Held: heldList}
 
 // infos are made once, because a frame asks for them many times.
 var infos = func() map[View]kindInfo {

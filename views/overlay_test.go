@@ -212,7 +212,7 @@ func TestWhatIsMostUrgentStandsFirst(t *testing.T) {
 
 func TestOP1_ASessionThatLoopsNeedsAttentionAndSaysWhy(t *testing.T) {
 	sc := overviewStates()["calm"]
-	sc.Snap.Inbox, sc.Snap.Sessions = nil, []ops.Session{{
+	sc.Snap.Inbox, sc.Snap.Held, sc.Snap.Sessions = nil, nil, []ops.Session{{
 		Key: "api:user:robot", State: ops.SessionIdle, Attention: ops.AttentionLooping, AttentionReason: "23 turns in a minute", AttentionSince: before(20 * sec), LastActivityAt: before(sec),
 	}}
 	list, _ := alerts(&sc)

@@ -63,11 +63,12 @@ func (s *Screen) rightHalf(p *sections, w, h int) []string {
 	least, most := s.activityWant()
 	about := s.aboutLines(w)
 	middle := min(most, 2+len(s.activity())*usual)
-	got := share(h, []want{{least, middle}, {s.packedHeight(w), 1 + p.adapters.n}, {0, len(about)}, {0, most - middle}})
-	lines := s.activityLines(w, got[0]+got[3])
+	got := share(h, []want{{least, middle}, {s.packedHeight(w), 1 + p.adapters.n}, s.heldWant(), {0, len(about)}, {0, most - middle}})
+	lines := s.activityLines(w, got[0]+got[4])
 	lines = append(lines, s.adapterLines(p.adapters, w, got[1])...)
-	if got[2] > 1 {
-		lines = append(lines, about[:got[2]]...)
+	lines = append(lines, s.heldLines(w, got[2])...)
+	if got[3] > 1 {
+		lines = append(lines, about[:got[3]]...)
 	}
 	return fit(lines, w, h)
 }
@@ -78,14 +79,15 @@ func (s *Screen) oneColumn(p *sections, w, h int) []string {
 	if s.Snap.Demo != nil && len(s.Snap.Demo.Talk) > 0 && h > 8 {
 		talk = min(1+len(s.Snap.Demo.Talk), 5)
 	}
-	wants := []want{p.needs.want(s, min(4, h), w), p.running.want(s, 4, w), {talk, talk}, {s.packedHeight(w), s.packedHeight(w)}, {5, 7}}
+	wants := []want{p.needs.want(s, min(4, h), w), p.running.want(s, 4, w), {talk, talk}, {s.packedHeight(w), s.packedHeight(w)}, {5, 7}, s.heldWant()}
 	if h < 10 { // a part of the graphs would say little
-		wants[3], wants[4] = want{h + 1, 0}, want{h + 1, 0}
+		wants[3], wants[4], wants[5] = want{h + 1, 0}, want{h + 1, 0}, want{h + 1, 0}
 	}
 	got := share(h, wants)
 	lines := append(p.needs.lines(s, w, got[0]), p.running.lines(s, w, got[1])...)
 	lines = append(lines, talkLines(s, w, got[2])...)
 	foot := append(s.activityLines(w, got[4]), s.adapterLines(p.adapters, w, got[3])...)
+	foot = append(foot, s.heldLines(w, got[5])...)
 	if rest := h - len(lines) - len(foot); rest >= 2 {
 		lines = append(lines, p.lately.lines(s, w, rest)...)
 	}

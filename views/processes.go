@@ -50,6 +50,11 @@ var processList = &list[ops.Process]{
 			cell:    func(o *Opts, r *ops.Process) (string, Role) { return o.dotted(r.Environment) },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Environment, b.Environment) },
 		},
+		{
+			name: "owner", width: 12, drop: 10,
+			cell:    func(o *Opts, r *ops.Process) (string, Role) { return o.dotted(r.Owner) },
+			compare: func(a, b *ops.Process) int { return strings.Compare(a.Owner, b.Owner) },
+		},
 		named("origin", 8, 8, func(r *ops.Process) string { return string(r.Origin) }),
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,

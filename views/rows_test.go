@@ -15,11 +15,18 @@ func before(d time.Duration) ops.Time { return ops.At(noon.Add(-d)) }
 
 // fiveRows is a gateway at work, with a row of most kinds in each list.
 func fiveRows() ops.Snapshot {
+	snap := atWork()
+	Gather(&snap)
+	return snap
+}
+
+func atWork() ops.Snapshot {
 	return ops.Snapshot{
 		Status: ops.Status{
 			Life: "01KAK", PID: 4121, Version: "v0.1.0", State: ops.StateRunning, StartedAt: before(76*time.Hour + 12*time.Minute),
 			Counts: ops.Counts{
 				Sessions: 5, RunningTurns: 2, CachedAgents: 5, Processes: 5, AdaptersConnected: 2, Adapters: 5, Inbox: 2,
+				Servers: 2, ServersTroubled: 1, Browsers: 1, Jobs: 2, JobsFailed: 1,
 			},
 			Budgets:  []ops.BudgetToday{{Name: "default", Currency: "USD", Spent: 3.2, Limit: 10}},
 			Warnings: []ops.Warning{{Code: "needs_credentials", Message: "slack: SLACK_TOKEN is empty: set it and reconnect"}},
@@ -114,6 +121,27 @@ func fiveRows() ops.Snapshot {
 				Command: "/srv/site/index.html", By: "maria", AnsweredAt: before(119 * time.Minute),
 			},
 		},
+		Servers: []ops.Server{
+			{Name: "browser", Scope: "session", Session: "telegram:dm:4412", State: ops.ServerReady, PID: 4500, Tools: 21, Since: before(90 * time.Second), Calls: 7, Transport: "stdio"},
+			{Name: "files", Scope: "session", State: ops.ServerIdle, Tools: 11},
+			{Name: "github", Scope: "gateway", State: ops.ServerBackoff, LastError: "exit status 1: bad credentials", Since: before(40 * time.Second), Calls: 12, Transport: "stdio"},
+		},
+		Held: []ops.Held{
+			{Kind: ops.HeldBrowser, ID: "browser", Session: "telegram:dm:4412", Owner: "browser", State: ops.HeldReady, Since: before(90 * time.Second)},
+			{Kind: ops.HeldServer, ID: "github", Owner: "mcp:github", State: ops.HeldBackoff, Since: before(40 * time.Second), NextAt: ops.At(noon.Add(20 * time.Second))},
+			{Kind: ops.HeldAgent, ID: "opencode", Session: "api:user:alice", Owner: "acp", State: ops.HeldReady, Since: before(12 * time.Minute), Detail: "session 7f3a, 4 prompts"},
+			{Kind: ops.HeldHook, ID: "notify", Owner: "hook", State: ops.HeldStarting, Since: before(2 * time.Second), Detail: "job.ended to notify-send"},
+		},
+		Jobs: []ops.Job{
+			{
+				Name: "morning", Schedule: "0 8 * * mon-fri", Zone: "Europe/Vienna", NextAt: ops.At(noon.Add(12*time.Minute + 40*time.Second)), LastAt: before(23 * time.Hour),
+				LastResult: ops.JobRunDone, State: ops.JobWaiting, Agent: "default", Deliver: "telegram:dm:4711", Origin: "config", Session: "job:morning",
+			},
+			{
+				Name: "report", Schedule: "every 6h", Zone: "UTC", NextAt: ops.At(noon.Add(3 * time.Hour)), LastAt: before(3 * time.Hour),
+				LastResult: ops.JobRunFailed, LastError: "no model answered", State: ops.JobFailed, Agent: "coder", Origin: "telegram:dm:4711", Session: "job:report",
+			},
+		},
 	}
 }
 
@@ -145,6 +173,13 @@ func manyRows(n, p int) ops.Snapshot {
 		r.Name = fmt.Sprintf("%s-%03d", r.Name, i)
 		s.Adapters = append(s.Adapters, r)
 	}
+	s.Servers, s.Held, s.Jobs = nil, nil, nil
+	for i := range n / 100 {
+		r := five.Servers[i%3]
+		r.Name = fmt.Sprintf("%s-%03d", r.Name, i)
+		s.Servers = append(s.Servers, r)
+	}
+	Gather(&s)
 	s.Inbox = nil
 	for i := range n / 50 {
 		r := five.Inbox[i%4]
@@ -183,6 +218,9 @@ func nonsense() ops.Snapshot {
 			{State: "frobbing", Since: ops.At(noon.Add(time.Hour)), Queue: -1, Attempt: -1, NextAttemptAt: ops.At(noon.Add(1 << 62)), Conflicts: -1},
 			{Name: bad, State: bad, LastError: bad, Conflicts: 3, RateLimitedUntil: ops.At(noon.Add(1 << 62))},
 		},
+		Servers: []ops.Server{{State: "frobbing", PID: -1, Tools: -1, Calls: -1, Since: ops.At(noon.Add(time.Hour))}, {Name: bad, Session: bad, State: bad, LastError: bad, Calls: math.MaxInt64}},
+		Jobs:    []ops.Job{{State: "frobbing", NextAt: ops.At(noon.Add(1 << 62))}, {Name: bad, Schedule: bad, Zone: bad, State: bad, LastResult: bad, LastError: bad, LastAt: ops.At(noon.Add(time.Hour))}},
+		Held:    []ops.Held{{State: "frobbing", NextAt: before(time.Hour)}, {Kind: bad, ID: bad, Session: bad, Owner: bad, State: bad, Detail: bad}},
 		Inbox: []ops.InboxItem{
 			{State: "frobbing", AskedAt: ops.At(noon.Add(time.Hour)), Expires: before(time.Hour)},
 			{ID: bad, Kind: bad, State: bad, Session: bad, Turn: bad, Who: bad, Text: bad, Command: bad, Folder: bad, Environment: bad, Reasons: []string{bad}, Options: []string{bad}, By: bad},

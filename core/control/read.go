@@ -17,7 +17,7 @@ import (
 // snapshot answers with the tables, each bounded by the parameter of its name.
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, target string) {
 	var most []ops.Most
-	tables := []string{string(ops.TableSessions), string(ops.TableAgents), string(ops.TableProcesses)}
+	tables := []string{string(ops.TableSessions), string(ops.TableAgents), string(ops.TableProcesses), string(ops.TableHeld)}
 	q, err := query(r, tables...)
 	for _, name := range tables {
 		if err == nil && q.Has(name) {

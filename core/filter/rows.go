@@ -94,7 +94,7 @@ var (
 	}
 	// Held are the fields of a held resource.
 	Held = []Field[ops.Held]{
-		{Name: "id", Text: func(r *ops.Held) string { return r.ID }},
+		{Name: "id", Also: []string{"name"}, Text: func(r *ops.Held) string { return r.ID }},
 		{Name: "kind", Text: func(r *ops.Held) string { return string(r.Kind) }},
 		{Name: "owner", Text: func(r *ops.Held) string { return r.Owner }},
 		{Name: "session", Text: func(r *ops.Held) string { return r.Session }},

@@ -113,7 +113,7 @@ func (op *Operator) Browsers(_ context.Context, q ops.Query) (ops.Page[ops.Held]
 	return page(rows, q, heldKey, filter.Held)
 }
 
-func heldKey(h ops.Held) string { return string(h.Kind) + " " + h.ID }
+func heldKey(h ops.Held) string { return string(h.Kind) + " " + h.ID + " " + h.Session }
 
 // Notes implements ops.Console.
 func (op *Operator) Notes(ctx context.Context, q ops.Query) (ops.Page[ops.Note], error) {
@@ -136,17 +136,19 @@ func (op *Operator) Notes(ctx context.Context, q ops.Query) (ops.Page[ops.Note],
 
 // countHeld counts servers, browsers and jobs.
 func (op *Operator) countHeld(c *ops.Counts) {
+	browsers := map[[2]string]bool{}
+	for _, h := range op.heldRows() {
+		if h.Kind == ops.HeldBrowser {
+			c.Browsers++
+			browsers[[2]string{h.ID, h.Session}] = true
+		}
+	}
 	for _, s := range op.serverRows() {
-		if s.State != ops.ServerIdle {
+		if s.State != ops.ServerIdle && !browsers[[2]string{s.Name, s.Session}] {
 			c.Servers++
 		}
 		if s.State.Troubled() {
 			c.ServersTroubled++
-		}
-	}
-	for _, h := range op.heldRows() {
-		if h.Kind == ops.HeldBrowser {
-			c.Browsers++
 		}
 	}
 	for _, j := range op.jobRows() {

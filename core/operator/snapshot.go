@@ -94,9 +94,9 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	s := ops.Snapshot{
 		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
 		Adapters: op.o.Adapters.Rows(), Background: append(op.o.Background.Rows(now), op.o.Search.Rows(now)...),
-		Inbox: op.inboxRows(), Servers: op.serverRows(), Jobs: op.jobRows(), Held: op.heldRows(),
+		Inbox: op.inboxRows(),
 	}
-	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
+	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt, ops.TableHeld: ops.SnapshotHeld}
 	for _, m := range most {
 		rows[m.Table] = max(min(m.Rows, rows[m.Table]), 0)
 	}
@@ -118,9 +118,11 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 		Inbox: asked - len(s.Inbox), Sessions: max(st.Counts.Sessions-len(s.Sessions), 0), Agents: max(st.Counts.CachedAgents-len(s.Agents), 0), Processes: max(st.Counts.Processes-len(s.Processes), 0),
 		Next: next.String(),
 	}
-	s.Servers, left.Servers = firstOf(s.Servers)
-	s.Jobs, left.Jobs = firstOf(s.Jobs)
-	s.Held, left.Held = firstOf(s.Held)
+	if n := rows[ops.TableHeld]; n > 0 {
+		s.Servers, left.Servers = firstOf(op.serverRows(), n)
+		s.Jobs, left.Jobs = firstOf(op.jobRows(), n)
+		s.Held, left.Held = firstOf(op.heldRows(), n)
+	}
 	if left != (ops.Omitted{}) {
 		s.Omitted = &left
 	}
@@ -131,9 +133,9 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	return s, nil
 }
 
-// firstOf is the first SnapshotHeld rows, and how many more there are.
-func firstOf[T any](rows []T) (first []T, left int) {
-	n := min(len(rows), ops.SnapshotHeld)
+// firstOf is the first n rows, and how many more there are.
+func firstOf[T any](rows []T, n int) (first []T, left int) {
+	n = min(len(rows), n)
 	return rows[:n], len(rows) - n
 }
 

@@ -36,7 +36,7 @@ const (
 // Held is one resource that a session or the gateway holds. Its processes are rows of their own, with the same owner.
 type Held struct {
 	Kind HeldKind `json:"kind"`
-	// ID is unique among the rows of its kind.
+	// ID is unique among the rows of its kind and session.
 	ID string `json:"id"`
 	// Session is the key of the session whose end closes it; empty: the gateway holds it.
 	Session string `json:"session"`
@@ -46,6 +46,8 @@ type Held struct {
 	Since Time      `json:"since"`
 	// Detail is one line for people: what it does, or why it failed.
 	Detail string `json:"detail"`
+	// NextAt is when it does something next by itself, such as a start after a backoff; absent: it does nothing by itself.
+	NextAt Time `json:"next_at,omitzero"`
 }
 
 // ServerState is the state of an MCP server.

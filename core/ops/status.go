@@ -223,6 +223,8 @@ const (
 	TableSessions  Table = "sessions"
 	TableAgents    Table = "agents"
 	TableProcesses Table = "processes"
+	// TableHeld bounds servers, jobs and held resources, each.
+	TableHeld Table = "held"
 )
 
 // Most bounds a table of a snapshot: at most so many rows, the first ones in the order of its list; 0 leaves it out.
