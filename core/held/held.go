@@ -51,7 +51,7 @@ func (s *Set) Rows() []ops.Held {
 
 // Holds reports whether what a row describes is still held.
 func (s *Set) Holds(row ops.Held) bool {
-	return slices.ContainsFunc(s.Rows(), func(r ops.Held) bool { return r.Kind == row.Kind && r.ID == row.ID })
+	return slices.ContainsFunc(s.Rows(), func(r ops.Held) bool { return r.Kind == row.Kind && r.ID == row.ID && r.Session == row.Session })
 }
 
 // CloseSession ends what a session holds; of the empty session what the gateway itself holds. The errors are joined.
