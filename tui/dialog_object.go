@@ -61,14 +61,7 @@ func (m *model) gone(cmd ops.Command, s seenTarget) string {
 			return "process " + name + " has ended"
 		}
 	case ops.VerbPause, ops.VerbReconnect:
-		switch row := find(snap.Adapters, cmd.Target, adapterKey); {
-		case row == nil:
-			return "adapter " + name + " has gone"
-		case row.State == ops.AdapterPaused && cmd.Verb == ops.VerbPause:
-			return name + " is paused already"
-		case row.State == ops.AdapterPaused:
-			return name + " is paused"
-		}
+		return goneAdapter(snap, cmd)
 	case ops.VerbRestartServer, ops.VerbDeleteJob:
 		if heldCalled(snap.Held, cmd.Target) == nil {
 			return string(spec.Target) + " " + name + " has gone"
@@ -87,6 +80,18 @@ func goneSession(snap *ops.Snapshot, cmd ops.Command) string {
 		return name + " was reset by someone else"
 	case cmd.Verb == ops.VerbEvict && !row.Cached && !running(row) && find(snap.Agents, cmd.Target, agentKey) == nil:
 		return name + " has no cached agent any more"
+	}
+	return ""
+}
+
+func goneAdapter(snap *ops.Snapshot, cmd ops.Command) string {
+	switch row, name := find(snap.Adapters, cmd.Target, adapterKey), object(cmd); {
+	case row == nil:
+		return "adapter " + name + " has gone"
+	case row.State == ops.AdapterPaused && cmd.Verb == ops.VerbPause:
+		return name + " is paused already"
+	case row.State == ops.AdapterPaused:
+		return name + " is paused"
 	}
 	return ""
 }
