@@ -54,7 +54,7 @@ func New(o Options) (*Gateway, error) {
 	g.Operator = operator.New(operator.Options{
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: ending{g.lifecycle, g},
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
-		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Held: g.held, Adapters: g.adapters,
+		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Held: g.held, Servers: g.servers, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
 			g.approvals, g.budget, g.trust.people, g.reloading,
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
@@ -113,6 +113,8 @@ func (g *Gateway) buildLeaves(reached bounds) {
 		},
 	})
 	g.trust.environments = g.newEnvironments()
+	g.servers = g.newServers()
+	g.held.Add("servers", g.servers.Holder())
 	g.notices = notices.New(notices.Options{
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
 		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
@@ -181,7 +183,7 @@ func (g *Gateway) roster(of *generation) *agent.Roster {
 	var definitions []agent.Definition
 	for _, name := range config.Names(all) {
 		d := all[name]
-		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(of, cfg.Callable(d)), Skills: d.Skills, Budget: d.Budget})
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(of, cfg.Callable(d)), More: g.servers.View(d.Servers, g.approvals.Gate(of.terms)).Tools, Skills: d.Skills, Budget: d.Budget})
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {

@@ -33,6 +33,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/held"
+	"gatewaytui/core/mcp"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
@@ -64,6 +65,7 @@ type Gateway struct {
 	cache      *agent.Cache
 	procs      *process.Registry
 	held       *held.Set
+	servers    *mcp.Set
 	trees      *reap.Trees
 	slots      *model.Slots
 	adapters   *adapter.Supervisor
@@ -245,6 +247,7 @@ func (g *Gateway) open(ctx context.Context) error {
 		return err
 	}
 	g.trust.environments.Open()
+	g.servers.Open()
 	g.background.Start(ctx, "look at environments", "", g.warnOfEnvironments)
 	if g.config().Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)

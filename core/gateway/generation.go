@@ -98,6 +98,7 @@ func (g *Gateway) put(next *generation) {
 	g.approvals.Use(next.terms)
 	g.budget.Use(budgetLimits(cfg))
 	g.trust.environments.Use(next.places)
+	g.servers.Use(serversOf(cfg))
 	g.procs.SetRules(next.processes())
 	g.cache.Use(cacheBounds(cfg))
 	g.recovery.Use(retention(cfg))

@@ -38,14 +38,14 @@ func TestHR1_AServerStartsAtItsFirstUseAndEndsWhenItIsNotUsed(t *testing.T) {
 	if rows := s.procs.Rows(); len(rows) != 1 || rows[0].Owner != "mcp:files" || rows[0].Session != "a" || rows[0].Policy != "session" {
 		t.Errorf("its process is %+v", rows)
 	}
-	if held := s.set.Held(); len(held) != 1 || held[0].Kind != ops.HeldServer || held[0].Session != "a" || held[0].State != ops.HeldReady {
+	if held := s.set.Holder().Rows(); len(held) != 1 || held[0].Kind != ops.HeldServer || held[0].Session != "a" || held[0].State != ops.HeldReady {
 		t.Errorf("what is held is %+v", held)
 	}
 	eventually.True(t, "it ends when it is not used", func() bool { return s.procs.Count() == 0 && s.row("files").State == ops.ServerIdle })
 	if n := len(lines(t, starts)); n != 2 {
 		t.Errorf("%d starts, want 2: one for the list, one for the call", n)
 	}
-	if held := s.set.Held(); len(held) != 0 {
+	if held := s.set.Holder().Rows(); len(held) != 0 {
 		t.Errorf("an idle server holds %+v", held)
 	}
 }
@@ -319,7 +319,7 @@ func TestHR1_AReplacedServerServesTheTurnsThatBeganWithIt(t *testing.T) {
 		t.Error("the next turn does not have the new server's tool")
 	}
 	s.set.Use(nil)
-	if all := s.set.View([]string{"files"}, nil).Tools("a"); len(all) != 0 {
+	if all := s.set.View([]string{"files"}, nil).Tools(t.Context(), "a"); len(all) != 0 {
 		t.Errorf("a server that is gone offers %v", all)
 	}
 	eventually.True(t, "the replaced ones end", func() bool { return s.procs.Count() == 0 })

@@ -61,9 +61,15 @@ var heldStates = map[ops.ServerState]ops.HeldState{
 	ops.ServerClosing: ops.HeldClosing,
 }
 
-// Held are the servers that run, as what their sessions hold.
-func (s *Set) Held() (rows []ops.Held) {
-	for _, one := range s.all() {
+// Holder is the set as what holds resources of sessions and of the gateway.
+type Holder struct{ *Set }
+
+// Holder returns the set as a holder.
+func (s *Set) Holder() Holder { return Holder{s} }
+
+// Rows are the servers that run. It does no I/O.
+func (h Holder) Rows() (rows []ops.Held) {
+	for _, one := range h.all() {
 		for _, i := range one.existing() {
 			if row, is := i.held(); is {
 				rows = append(rows, row)
@@ -93,9 +99,9 @@ func (i *instance) held() (row ops.Held, is bool) {
 	return row, true
 }
 
-// CloseSession ends the servers of a session. Its calls fail. It is idempotent, and bounded by ctx.
+// CloseSession ends the servers of a session; of the empty one those of the gateway. Its calls fail. It is idempotent, and bounded by ctx.
 func (s *Set) CloseSession(ctx context.Context, session string) error {
-	return s.closeEach(ctx, endedSession, func(i *instance) bool { return session != "" && i.session == session })
+	return s.closeEach(ctx, endedSession, func(i *instance) bool { return i.session == session })
 }
 
 // CloseAll ends every server. Afterwards none is started. It is idempotent, and bounded by ctx.
@@ -113,7 +119,7 @@ func (s *Set) CloseAll(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-ctx.Done():
-		return errors.New("close the tool servers: " + text.Count(len(s.Held()), "server") + " still running: " + context.Cause(ctx).Error())
+		return errors.New("close the tool servers: " + text.Count(len(s.Holder().Rows()), "server") + " still running: " + context.Cause(ctx).Error())
 	}
 }
 

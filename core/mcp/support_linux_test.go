@@ -120,7 +120,7 @@ func playing(name string, behaviours ...string) Definition {
 func (s *stage) tools(server, session string) map[string]tool.Tool {
 	s.t.Helper()
 	all := map[string]tool.Tool{}
-	for _, one := range s.set.View([]string{server}, nil).Tools(session) {
+	for _, one := range s.set.View([]string{server}, nil).Tools(s.t.Context(), session) {
 		all[strings.TrimPrefix(one.Spec().Name, server+"__")] = one
 	}
 	return all

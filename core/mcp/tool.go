@@ -30,38 +30,37 @@ const (
 
 // View is the tools of an agent: those of the servers that it may use.
 type View struct {
-	servers []*server
-	gate    tool.Gate
+	set   *Set
+	names []string
+	gate  tool.Gate
 }
 
-// View returns the tools of the named servers as they are in force now. A name that is not known is ignored. gate decides about calls of tools that are
-// not trusted; nil: all are made.
-func (s *Set) View(names []string, gate tool.Gate) *View {
-	v := &View{gate: gate}
-	for _, name := range names {
-		if one := s.find(name); one != nil && !slices.Contains(v.servers, one) {
-			v.servers = append(v.servers, one)
+// View returns the tools of the named servers, each as it is in force when a turn begins. gate decides about calls of tools that are not
+// trusted; nil: all are made.
+func (s *Set) View(names []string, gate tool.Gate) *View { return &View{s, names, gate} }
+
+// servers are the servers in force. A name that is not known is ignored.
+func (v *View) servers() (all []*server) {
+	for _, name := range v.names {
+		if one := v.set.find(name); one != nil && !slices.Contains(all, one) {
+			all = append(all, one)
 		}
 	}
-	return v
+	return all
 }
 
 // Tools are the tools for a turn. The first turn of a gateway waits a moment for lists that are being read. If there are more than
 // searchFrom of them, the two that search and call stand for all.
-func (v *View) Tools(string) []tool.Tool {
-	if len(v.servers) == 0 {
-		return nil
-	}
-	deadline := time.NewTimer(listMost)
-	defer deadline.Stop()
+func (v *View) Tools(ctx context.Context, _ string) []tool.Tool {
+	ctx, cancel := context.WithTimeout(ctx, listMost)
+	defer cancel()
 	var all []*remote
 	by := map[string]*remote{}
-	for _, s := range v.servers {
+	for _, s := range v.servers() {
 		s.prepare()
 		select {
 		case <-s.prepared:
-		case <-deadline.C:
-			deadline.Reset(0) // the others are not awaited any more
+		case <-ctx.Done(): // the others are not awaited any more
 		}
 		for _, t := range s.offered() {
 			r := &remote{server: s, listed: t, gate: v.gate}

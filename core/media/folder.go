@@ -56,6 +56,12 @@ func (m *Media) save(key, name string, content []byte) (string, error) {
 	return "", fmt.Errorf("%d files have this name", maxNumber)
 }
 
+// Keep saves what a tool has brought, as a file of the session, and returns its path from the work folder. The name is made fit for a file.
+// It is deleted as files of chats are.
+func (m *Media) Keep(key, name string, content []byte) (string, error) {
+	return m.save(key, fileName(name, "file"), content)
+}
+
 // folder opens the folder of a session, and makes it first. No folder on the way to it may be a link.
 func (m *Media) folder(key string) (*os.Root, error) {
 	if err := os.MkdirAll(m.o.Work, dirMode); err != nil {
