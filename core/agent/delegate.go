@@ -27,7 +27,7 @@ const (
 )
 
 // childSystem follows the parent's system prompt for a child.
-const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent sees. You cannot ask questions. Everything that you start, background processes included, ends when you are done."
+const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent sees. You cannot ask it questions. Everything that you start, background processes included, ends when you are done."
 
 // siblings are the children of one call of delegate. They work side by side, and share what belongs to the turn of their parent.
 type siblings struct {

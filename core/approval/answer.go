@@ -22,6 +22,9 @@ type answer struct {
 	allow  bool
 	scope  ops.Scope
 	reason string
+	// text is the answer to a question, and words means that there is one.
+	text  string
+	words bool
 	// by is who answers, for people and the audit. may refuses who may not; nil: everyone who comes this way may.
 	by  string
 	may func(row store.Approval) error
@@ -30,7 +33,9 @@ type answer struct {
 // Answer implements operator.InboxSource for callers of the control socket, the console and the command line, who are owners. The
 // operator has refused tools, and writes the audit row.
 func (b *Book) Answer(ctx context.Context, cmd ops.Command) (detail string, err error) {
-	return b.answer(ctx, answer{id: cmd.Target, allow: cmd.Verb == ops.VerbApprove, scope: cmd.Scope, reason: cmd.Reason, by: cmd.By.User})
+	return b.answer(ctx, answer{
+		id: cmd.Target, allow: cmd.Verb == ops.VerbApprove, scope: cmd.Scope, reason: cmd.Reason, by: cmd.By.User, text: cmd.Text, words: cmd.Verb == ops.VerbAnswer,
+	})
 }
 
 // AnswerChat is the answer of a person in the chat of the session key. user is the person as the platform names them, words are a
@@ -46,7 +51,7 @@ func (b *Book) AnswerChat(ctx context.Context, key string, m session.Message, id
 	who := access.Person{Platform: platform, ID: session.PersonOf(m.User)}
 	a.may = func(row store.Approval) error {
 		switch {
-		case m.Operator:
+		case m.Operator, row.Kind == question && m.Caller.By == "" && b.mayReply(key, m, row):
 			return nil
 		case m.Caller.By != "" || platform == access.API:
 			return &ops.Error{Code: ops.CodeForbidden, Message: "a program does not answer approvals through a chat request", Hint: "use `gatewaytui approve` or the console"}
@@ -68,8 +73,11 @@ func (b *Book) audit(ctx context.Context, key string, a answer, detail string, f
 		return
 	}
 	verb, state := ops.VerbDeny, ops.RequestDone
-	if a.allow {
+	switch {
+	case a.allow:
 		verb = ops.VerbApprove
+	case a.words:
+		verb = ops.VerbAnswer
 	}
 	if failed != nil {
 		state, detail = ops.RequestFailed, failed.Error()
@@ -102,6 +110,9 @@ func (b *Book) answer(ctx context.Context, a answer) (detail string, err error) 
 			return "", err
 		}
 	}
+	if err := a.fits(row); err != nil {
+		return "", err
+	}
 	a.scope = cmp.Or(a.scope, ops.ScopeOnce)
 	if a.allow && !slices.Contains(scopes(row), string(a.scope)) {
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "request " + id + " cannot be approved with the scope " + string(a.scope), Hint: "it takes: " + strings.Join(scopes(row), ", ")}
@@ -112,6 +123,16 @@ func (b *Book) answer(ctx context.Context, a answer) (detail string, err error) 
 	}
 	row.State, row.By, row.Reason, row.Ended = store.ApprovalDenied, a.by, term.Clean(a.reason, 1000), now
 	var rules []store.ApprovalRule
+	if a.words {
+		words, err := reply(row, a.text)
+		if err != nil {
+			return "", err
+		}
+		row.State = store.ApprovalAnswered
+		b.mu.Lock()
+		r.reply = words
+		b.mu.Unlock()
+	}
 	if a.allow {
 		row.State, row.Scope = store.ApprovalAllowed, string(a.scope)
 		if a.scope == ops.ScopeSession || a.scope == ops.ScopeAlways {
@@ -123,6 +144,17 @@ func (b *Book) answer(ctx context.Context, a answer) (detail string, err error) 
 		return "", err
 	}
 	return said(row, rules), nil
+}
+
+// fits is why an answer is not of the kind that a request takes.
+func (a answer) fits(row store.Approval) error {
+	switch {
+	case row.Kind == question && a.allow:
+		return &ops.Error{Code: ops.CodeInvalid, Message: "question " + row.ID + " asks for a text", Hint: "write /answer " + row.ID + " TEXT"}
+	case row.Kind != question && a.words:
+		return &ops.Error{Code: ops.CodeInvalid, Message: "request " + row.ID + " asks for a yes or a no", Hint: "write /approve " + row.ID + " or /deny " + row.ID}
+	}
+	return nil
 }
 
 // finish writes the end of a request, and then lets its turn go on. After an error nothing runs.
@@ -186,7 +218,7 @@ func (b *Book) end(ctx context.Context, r *request, end store.Approval) store.Ap
 		b.o.Log.Warn("end of an approval not saved", "event", ops.LogApproval, "id", row.ID, "error", term.Clean(err.Error(), 300))
 	}
 	if err == nil && !ended {
-		if now.State == store.ApprovalAllowed || now.State == store.ApprovalDenied { // a person was faster, whose call sends the outcome next
+		if now.State == store.ApprovalAllowed || now.State == store.ApprovalDenied || now.State == store.ApprovalAnswered { // a person was faster, whose call sends the outcome next
 			return <-r.outcome
 		}
 		return now // the stop withdrew it
@@ -208,7 +240,7 @@ func (b *Book) gone(ctx context.Context, id string) error {
 // over is the error for an answer to a request that has ended.
 func over(row store.Approval) error {
 	why := map[store.ApprovalState]string{
-		store.ApprovalAllowed: "was allowed", store.ApprovalDenied: "was denied", store.ApprovalWithdrawn: "was withdrawn", store.ApprovalRefused: "was refused at once",
+		store.ApprovalAllowed: "was allowed", store.ApprovalAnswered: "was answered", store.ApprovalDenied: "was denied", store.ApprovalWithdrawn: "was withdrawn", store.ApprovalRefused: "was refused at once",
 	}[row.State]
 	switch {
 	case row.State == store.ApprovalExpired:
@@ -246,7 +278,12 @@ func scopes(row store.Approval) []string {
 
 // said is what an answer did, in one line.
 func said(row store.Approval, rules []store.ApprovalRule) string {
-	if row.State == store.ApprovalDenied {
+	switch {
+	case row.State == store.ApprovalAnswered:
+		return "answered"
+	case row.Kind == question:
+		return "declined; the agent goes on without an answer"
+	case row.State == store.ApprovalDenied:
 		return "denied; it is not run"
 	}
 	switch ops.Scope(row.Scope) {
@@ -278,9 +315,13 @@ func (b *Book) Inbox() []ops.InboxItem {
 
 // item is a request as the inbox shows it.
 func (b *Book) item(row store.Approval) ops.InboxItem {
-	return ops.InboxItem{
+	item := ops.InboxItem{
 		ID: row.ID, Kind: ops.InboxKind(row.Kind), Session: row.Session, Turn: root(row.Turn), AskedAt: ops.At(row.Asked), Expires: ops.At(row.Expires),
 		State: ops.InboxState(row.State), Who: b.answerers(row), Text: asks(row), Command: row.Command, Folder: row.Folder, Environment: row.Environment,
 		Reasons: row.Reasons, Options: scopes(row), By: row.By, AnsweredAt: ops.At(row.Ended),
 	}
+	if row.Kind == question {
+		item.Options, item.Reasons = row.Reasons, nil
+	}
+	return item
 }

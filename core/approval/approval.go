@@ -5,7 +5,9 @@
 // row is durable before anything follows from it. What is never allowed is refused, and no answer lifts that. A request waits no longer
 // than approvals.expire and than its turn. Nothing that was asked in one life runs in another.
 //
-// terms.go has what the config says. gate.go judges a step, wait.go lets a turn wait, answer.go ends requests, grants.go has what runs without a further question,
+// A question for a text (ask_user) is a request as well; who was asked, or an owner, answers it.
+//
+// terms.go has what the config says. gate.go judges a step, wait.go lets a turn wait, question.go asks for a text, answer.go ends requests, grants.go has what runs without a further question,
 // card.go the messages to chats, withdraw.go the stop and the start.
 //
 // Locks: Book.mu is a leaf and is not held over I/O.
@@ -80,7 +82,7 @@ type Meter interface{ Approval(outcome string) }
 
 // Outcomes are what Meter counts: the final states of a request, and Granted for a step that an earlier answer allows.
 var Outcomes = []string{
-	string(store.ApprovalAllowed), string(store.ApprovalDenied), string(store.ApprovalExpired), string(store.ApprovalWithdrawn), string(store.ApprovalRefused), Granted,
+	string(store.ApprovalAllowed), string(store.ApprovalAnswered), string(store.ApprovalDenied), string(store.ApprovalExpired), string(store.ApprovalWithdrawn), string(store.ApprovalRefused), Granted,
 }
 
 // Granted is the outcome of a step that an earlier answer allows.
@@ -145,8 +147,9 @@ type request struct {
 	step  tool.Step
 	terms *Terms
 	card  card
-	// outcome gets the row as it ended, once.
+	// outcome gets the row as it ended, once. reply is set before it: the answer to a question.
 	outcome chan store.Approval
+	reply   string
 	// ended means that the request has its end.
 	ended bool
 	// offersTurn means that the card offers "this turn".

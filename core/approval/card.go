@@ -40,6 +40,12 @@ func (b *Book) chatOf(row store.Approval) card {
 	if platform == access.API || platform == access.Control {
 		return card{}
 	}
+	if row.Kind == question { // who was asked answers it
+		if s, known := b.o.Table.Get(key); known && s.Target != "" {
+			return card{chat: key, target: s.Target}
+		}
+		return card{}
+	}
 	who := access.Person{Platform: platform, ID: session.PersonOf(row.Who)}
 	if direct(key, who.ID) && b.o.People.MayAnswer(who) {
 		if s, known := b.o.Table.Get(key); known && s.Target != "" {
@@ -74,7 +80,11 @@ func (b *Book) show(r *request, row store.Approval) {
 	if at.chat == "" {
 		return
 	}
-	b.o.Chats.PostCard(at.chat, at.target, b.cardText(row), choices(row, r.offersTurn), func(message string) {
+	said, offers := b.cardText(row), choices(row, r.offersTurn)
+	if row.Kind == question {
+		said, offers = questionText(row), questionChoices(row)
+	}
+	b.o.Chats.PostCard(at.chat, at.target, said, offers, func(message string) {
 		b.mu.Lock()
 		r.card.message = message
 		ended, at, row := r.ended, r.card, r.row
@@ -115,6 +125,12 @@ func choices(row store.Approval, turn bool) (all []session.Choice) {
 // asks says what a request asks for, in one line.
 func asks(row store.Approval) string {
 	agent := term.Clean(row.Agent, 80)
+	if _, child, is := strings.Cut(row.Turn, "/"); is {
+		agent += " (child agent " + child + ")"
+	}
+	if row.Kind == question {
+		return agent + " asks"
+	}
 	switch tool.StepKind(row.Kind) {
 	case tool.StepWrite:
 		return agent + " wants to write a file outside of its work folder"
@@ -200,6 +216,9 @@ func escape(s string) string {
 // answerers says who may answer a request, for people.
 func (b *Book) answerers(row store.Approval) string {
 	platform := session.Platform(row.Session)
+	if row.Kind == question && platform != access.API && platform != access.Control {
+		return "who was asked, an owner, the command line or the console"
+	}
 	if platform == access.API || platform == access.Control || len(b.o.People.Owners(platform)) == 0 {
 		return "the command line (gatewaytui approve " + row.ID + ") or the console"
 	}
@@ -218,6 +237,9 @@ func (b *Book) refresh(at card, row store.Approval) {
 
 // endText is what a chat reads of a request that has ended.
 func endText(row store.Approval) string {
+	if row.Kind == question {
+		return questionEnd(row)
+	}
 	by := ""
 	if row.By != "" {
 		by = " by " + code(term.Clean(row.By, 80))

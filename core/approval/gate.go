@@ -30,7 +30,8 @@ func (b *Book) pass(ctx context.Context, t *Terms, call tool.Call, step tool.Ste
 	if j.Verdict == fence.Allowed {
 		return nil
 	}
-	row := b.row(t, call, step, j)
+	row := b.row(t, call, step)
+	row.Reasons = j.Reasons
 	switch {
 	case j.Verdict == fence.Never:
 		b.refused(ctx, row, "it is never allowed")
@@ -108,12 +109,12 @@ func (t *Terms) judgeCommand(step tool.Step) fence.Judgement {
 func contained(e fence.Environment) bool { return e == fence.Sandbox || e == fence.Container }
 
 // row is the request for a step. It has no id yet.
-func (b *Book) row(t *Terms, call tool.Call, step tool.Step, j fence.Judgement) store.Approval {
+func (b *Book) row(t *Terms, call tool.Call, step tool.Step) store.Approval {
 	now := time.Now()
 	s, _ := b.o.Table.Get(call.Session)
 	return store.Approval{
 		Session: call.Session, SessionID: s.ID, Turn: call.Turn, Agent: call.Agent, Who: call.Person,
-		Kind: string(step.Kind), Command: step.Text, InputOf: step.Into, Folder: step.Folder, Environment: string(step.Environment), Reasons: j.Reasons,
+		Kind: string(step.Kind), Command: step.Text, InputOf: step.Into, Folder: step.Folder, Environment: string(step.Environment),
 		Asked: now, Expires: now.Add(t.expire), State: store.ApprovalWaiting,
 	}
 }

@@ -40,7 +40,7 @@ func (b *Book) Open(ctx context.Context, s Store, turns Turns) error {
 	b.mu.Lock()
 	b.rules, b.recent = rules, recent
 	for _, row := range left {
-		b.unread[row.Session] = append(b.unread[row.Session], row.Command)
+		b.unread[row.Session] = append(b.unread[row.Session], unreadOf(row))
 	}
 	b.mu.Unlock()
 	for _, row := range left {
@@ -54,6 +54,14 @@ func (b *Book) Open(ctx context.Context, s Store, turns Turns) error {
 		b.o.Log.Warn("approvals of the last life withdrawn", "event", ops.LogApproval, "count", len(left))
 	}
 	return nil
+}
+
+// unreadOf names a withdrawn request for its model.
+func unreadOf(row store.Approval) string {
+	if row.Kind == question {
+		return "the question: " + row.Command
+	}
+	return row.Command
 }
 
 // Stop withdraws what waits, because the gateway stops, and asks no person any more. The turns that wait stay parked until they are
@@ -120,7 +128,7 @@ func (b *Book) Take(key string) (note string, giveBack func()) {
 	for _, command := range taken[max(len(taken)-maxUnread, 0):] {
 		lines = append(lines, "- "+term.Clean(command, 300))
 	}
-	note = "Your requests for an approval of these steps were withdrawn because of a restart. They were not run. Ask again for what is still needed:\n" + strings.Join(lines, "\n")
+	note = "Your requests of people, for an approval of these steps or an answer, were withdrawn because of a restart. They were not run, and there is no answer. Ask again for what is still needed:\n" + strings.Join(lines, "\n")
 	return note, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -14,6 +14,10 @@ import (
 type Approvals interface {
 	// AnswerChat is the answer of the sender of m, in the session of key, to the request with an id. words are a scope or a reason.
 	AnswerChat(ctx context.Context, key string, m session.Message, id string, allow bool, words string) (detail string, err error)
+	// AnswerQuestion is the answer of the sender of m to the question with an id.
+	AnswerQuestion(ctx context.Context, key string, m session.Message, id, words string) (detail string, err error)
+	// TakeAnswer takes m as the answer to the question that its sender was asked in the session of key; false: there is none.
+	TakeAnswer(ctx context.Context, key string, m session.Message) (taken bool, err error)
 }
 
 // Park implements approval.Turns: the slot of the turn goes to the next one that waits.
@@ -62,5 +66,26 @@ func (c *Conversations) answerRequest(ctx context.Context, u use, allow bool) (s
 	if err != nil {
 		return "", err
 	}
-	return strings.ToUpper(detail[:1]) + detail[1:] + ".", nil
+	return sentence(detail), nil
 }
+
+// answerQuestion is /answer ID TEXT.
+func (c *Conversations) answerQuestion(ctx context.Context, u use) (string, error) {
+	id, words, _ := strings.Cut(strings.TrimSpace(u.arg), " ")
+	if id == "" || strings.TrimSpace(words) == "" {
+		return "", &ops.Error{Code: ops.CodeInvalid, Message: "name the question and write the answer behind it", Hint: "its id is in its message, for instance /answer K7Q2MX the second one"}
+	}
+	detail, err := c.o.Approvals.AnswerQuestion(ctx, u.key, u.msg, id, words)
+	if err != nil {
+		return "", err
+	}
+	return sentence(detail), nil
+}
+
+// TakeAnswer implements delivery.Conversations.
+func (c *Conversations) TakeAnswer(ctx context.Context, key string, m session.Message) (taken bool, err error) {
+	return c.o.Approvals.TakeAnswer(ctx, key, m)
+}
+
+// sentence is a phrase as a sentence.
+func sentence(phrase string) string { return strings.ToUpper(phrase[:1]) + phrase[1:] + "." }

@@ -44,6 +44,9 @@ type Conversations interface {
 	Knows(name string) bool
 	// IsWork reports whether the chat command of this name starts a turn.
 	IsWork(name string) bool
+	// TakeAnswer takes m as the answer to a question that its sender was asked in the session of key; false: there is none. The error says
+	// why it is no answer.
+	TakeAnswer(ctx context.Context, key string, m session.Message) (taken bool, err error)
 	// RunCommand begins a chat command, which answers m. It does not wait for it.
 	RunCommand(ctx context.Context, name, arg, key string, m session.Message)
 }
@@ -251,6 +254,15 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}
+	if r.once == "" {
+		taken, err := i.o.Conversations.TakeAnswer(ctx, key, m)
+		if taken && err == nil {
+			i.answered(ctx, key, m)
+		}
+		if taken || err != nil {
+			return err
+		}
+	}
 	// The write of a chat's message may have taken seconds: a stop or a drain that began meanwhile holds for it too.
 	if err := i.checkIntake(key, r); err != nil {
 		return err
@@ -279,6 +291,15 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	i.press(key, m)
 	i.waits(key, m, position, notice)
 	return nil
+}
+
+// answered records that a message was the answer to a question: it has no answer of its own.
+func (i *Intake) answered(ctx context.Context, key string, m session.Message) {
+	i.o.Log.Info("message taken as an answer", "session", key, "message", m.ID)
+	i.o.Events.Emit(ops.EventMessageAccepted, key, "message taken as an answer", ops.MessageAccepted{Message: m.ID})
+	if m.Merged != nil {
+		i.o.Tasks.Start(ctx, "notice", key, func(context.Context) { m.Merged() })
+	}
 }
 
 // waits says that a message waits, and why: in the log, and to a chat for its first message behind the running turn.

@@ -69,6 +69,8 @@ func (h *house) Knows(name string) bool {
 }
 func (h *house) Gathered(key string) { h.gathered = append(h.gathered, key) }
 
+func (h *house) TakeAnswer(context.Context, string, session.Message) (bool, error) { return false, nil }
+
 func (h *house) IsWork(name string) bool { return name == "background" }
 
 func (h *house) Interrupt(context.Context, string, string, error) (string, error) { return "", nil }

@@ -208,7 +208,7 @@ func (g *Gateway) tools(of *generation, names []string) *tool.Set {
 	cfg := of.Config
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals.Gate(of.terms),
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals.Gate(of.terms), Asker: g.approvals,
 		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
 		Web: of.web, Reaches: of.reaches,
 	}, names).Masking(g.opts.Redactor.Mask)

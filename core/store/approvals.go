@@ -19,6 +19,7 @@ const (
 	ApprovalExpired   ApprovalState = "expired"
 	ApprovalWithdrawn ApprovalState = "withdrawn" // its turn ended, or the gateway did
 	ApprovalRefused   ApprovalState = "refused"   // no person was asked
+	ApprovalAnswered  ApprovalState = "answered"  // a question has its text, which the row does not have
 )
 
 // Approval is what a tool asks a person for (TR4).
@@ -28,7 +29,8 @@ type Approval struct {
 	Session, SessionID, Turn string
 	// Agent is the name of the definition, Who wrote the message of the turn.
 	Agent, Who string
-	// Kind, Command, InputOf, Folder and Environment are those of the step. Reasons say why it is asked.
+	// Kind, Command, InputOf, Folder and Environment are those of the step. Reasons say why it is asked. Of a question Command is its text,
+	// and Reasons are the answers to choose from.
 	Kind, Command, InputOf, Folder, Environment string
 	Reasons                                     []string
 	Asked, Expires                              time.Time

@@ -60,6 +60,10 @@ func (o Options) passCommand(ctx context.Context, call Call, at environment.Plac
 }
 
 // WithheldError is the error of a step that was certainly not taken. The model reads Text also when its turn has ended meanwhile.
-type WithheldError struct{ Text string }
+type WithheldError struct {
+	Text string
+	// Declined means that a person refused.
+	Declined bool
+}
 
 func (e *WithheldError) Error() string { return e.Text }

@@ -34,6 +34,8 @@ type Options struct {
 	Files Files
 	// Gate is asked before a step that can do harm; nil: every step is taken.
 	Gate Gate
+	// Asker asks people questions; nil: no person can be asked.
+	Asker Asker
 	// Environments say where commands run; nil: on the machine itself. RunsAsRoot reports whether the person behind a call may run commands on
 	// the machine itself where the gateway runs as root; nil: everyone may.
 	Environments Environments
