@@ -7,8 +7,8 @@
 //
 // A question for a text (ask_user) is a request as well; who was asked, or an owner, answers it.
 //
-// terms.go has what the config says. gate.go judges a step, wait.go lets a turn wait, question.go asks for a text, answer.go ends requests, grants.go has what runs without a further question,
-// card.go the messages to chats, withdraw.go the stop and the start.
+// terms.go has what the config says, grants.go what runs without a further question. gate.go judges a step, question.go asks for a text,
+// wait.go lets a turn wait. answer.go ends requests, card.go has the messages to chats, withdraw.go the stop and the start.
 //
 // Locks: Book.mu is a leaf and is not held over I/O.
 package approval

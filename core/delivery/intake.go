@@ -254,14 +254,8 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}
-	if r.once == "" {
-		taken, err := i.o.Conversations.TakeAnswer(ctx, key, m)
-		if taken && err == nil {
-			i.answered(ctx, key, m)
-		}
-		if taken || err != nil {
-			return err
-		}
+	if taken, err := i.answers(ctx, key, r, m); taken {
+		return err
 	}
 	// The write of a chat's message may have taken seconds: a stop or a drain that began meanwhile holds for it too.
 	if err := i.checkIntake(key, r); err != nil {
@@ -293,13 +287,20 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	return nil
 }
 
-// answered records that a message was the answer to a question: it has no answer of its own.
-func (i *Intake) answered(ctx context.Context, key string, m session.Message) {
+// answers takes a message as the answer to a question that its sender was asked; false: there is none. It has no answer of its own then.
+func (i *Intake) answers(ctx context.Context, key string, r request, m session.Message) (taken bool, err error) {
+	if r.once != "" { // /queue and /steer say what it is
+		return false, nil
+	}
+	if taken, err = i.o.Conversations.TakeAnswer(ctx, key, m); !taken || err != nil {
+		return taken, err
+	}
 	i.o.Log.Info("message taken as an answer", "session", key, "message", m.ID)
 	i.o.Events.Emit(ops.EventMessageAccepted, key, "message taken as an answer", ops.MessageAccepted{Message: m.ID})
 	if m.Merged != nil {
 		i.o.Tasks.Start(ctx, "notice", key, func(context.Context) { m.Merged() })
 	}
+	return true, nil
 }
 
 // waits says that a message waits, and why: in the log, and to a chat for its first message behind the running turn.

@@ -43,6 +43,9 @@ func (op *Operator) inboxRows() []ops.InboxItem {
 	rows := []ops.InboxItem{}
 	for _, src := range op.o.Inbox {
 		for _, item := range src.Inbox() {
+			if item.Kind == ops.InboxQuestion && !op.o.Texts.All() { // its text is of the conversation
+				item.Command, item.Text = "", item.Text+" (console.texts does not show the question)"
+			}
 			rows = append(rows, cleanItem(item))
 		}
 	}
