@@ -216,6 +216,13 @@ func (p player) Complete(ctx context.Context, req model.Request, delta func(stri
 // token is what each message of the test has once.
 var token = regexp.MustCompile(`<\d+>`)
 
+// noQuestions are the approvals of agents that ask nothing.
+type noQuestions struct{ Approvals }
+
+func (noQuestions) TakeAnswer(context.Context, string, session.Message) (bool, error) {
+	return false, nil
+}
+
 // begin starts a life that dies at its write number left.
 func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.Duration)) *life {
 	h.t.Helper()
@@ -235,8 +242,8 @@ func (h *home) begin(left int64, mode session.Busy, steps func() (string, time.D
 	outbox.Open(l, l)
 	pool := model.NewPool(log, model.Spec{Name: model.Default, Provider: l})
 	l.conversations = New(Options{
-		People: everyone{},
-		Table:  l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}),
+		People: everyone{}, Approvals: noQuestions{},
+		Table: l.table, Cache: agent.NewCache(agent.CacheOptions{Max: 8}),
 		Workspace: l, Processes: l, Outbox: outbox, Gate: l, News: l, Tasks: l.tasks, Events: l, Meter: l, Log: log,
 		Life: newID(), NewID: newID, Reached: func(string) {}, Stopping: make(chan struct{}),
 	}, &Setup{
