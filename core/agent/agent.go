@@ -67,6 +67,8 @@ type Config struct {
 	Made int
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
+	// External makes what works on the turns in place of a model; nil: a model works.
+	External Externals
 	// Passing means that the agent lives for one request. A cache does not count it, because it must not push out another
 	// agent.
 	Passing bool
@@ -120,7 +122,9 @@ type Call struct {
 type Agent struct {
 	cfg    Config
 	client model.Client
-	log    *slog.Logger
+	// external works on the turns; nil: client does.
+	external External
+	log      *slog.Logger
 	// kill ends the processes that end with this agent: its session's or, for a child, the child's (delegate.go).
 	kill func(ctx context.Context, grace time.Duration) process.Report
 	// script is the session's name for the model: a child's differs from its parent's.
@@ -167,6 +171,9 @@ func New(cfg Config) *Agent {
 	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cmp.Or(cfg.Log, slog.Default()), script: cfg.Session, tools: cfg.Tools, usedAt: time.Now()}
 	if a.cfg.Memory == nil {
 		a.cfg.Memory = volatile{}
+	}
+	if cfg.External != nil {
+		a.external = cfg.External.New(ExternalOwner{Session: cfg.Session, Agent: cfg.Definition, Memory: a.cfg.Memory})
 	}
 	a.kill = func(ctx context.Context, grace time.Duration) process.Report {
 		return cfg.Processes.KillSession(ctx, cfg.Session, grace)

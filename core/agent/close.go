@@ -65,6 +65,9 @@ func (a *Agent) closeSteps(ctx context.Context, children []*Agent) error {
 		a.guard(ctx, half(ctx), step{"memory flush", a.cfg.Memory.Flush}),
 		a.guard(ctx, half(ctx), step{"memory shutdown", a.cfg.Memory.Shutdown}),
 	}
+	if a.external != nil { // before its processes: it is asked to end first
+		errs = append(errs, a.guard(ctx, half(ctx), step{"external agent", a.external.Close}))
+	}
 	steps := []step{
 		{"processes", a.closeProcesses},
 		{"model client", func(context.Context) error { return a.client.Close() }},
@@ -119,7 +122,7 @@ func (a *Agent) closeProcesses(ctx context.Context) (err error) {
 	return errors.Join(err, a.cfg.Environments.Close(ctx, a.cfg.Session))
 }
 
-// Release drops the agent and its model client, and nothing else: the session, its history and its processes continue
+// Release drops the agent and its model client or its external program, and nothing else: the session, its history and its processes continue
 // (S12). Evictions use it. It cancels a turn that still runs, which is an abandoned one, and closes that turn's children.
 // Release is idempotent, and does nothing on an agent that closes.
 func (a *Agent) Release(ctx context.Context) error {
@@ -139,6 +142,9 @@ func (a *Agent) Release(ctx context.Context) error {
 	ctx, cancel := closeTime(ctx)
 	defer cancel()
 	steps := []step{{"model client", func(context.Context) error { return a.client.Close() }}}
+	if a.external != nil {
+		steps = append(steps, step{"external agent", a.external.Close})
+	}
 	for _, child := range children {
 		steps = append(steps, step{"child agent", child.Close})
 	}

@@ -20,6 +20,8 @@ type Definition struct {
 	Tools  *tool.Set
 	// More are the tools of its servers (Config.More); nil: it has none.
 	More func(ctx context.Context, session string) []tool.Tool
+	// External works in place of the models; nil: they work.
+	External Externals
 	// Skills means that the skills of the work folder are in the prompt.
 	Skills bool
 	// Budget is the name of the budget that its agents spend.
@@ -76,6 +78,9 @@ func (r *Roster) find(name string) *Definition {
 // Models are the models that a definition's agents ask, in their order. chosen is the name of the one that comes first; empty:
 // the definition's own is.
 func (r *Roster) Models(d *Definition, chosen string) model.Provider {
+	if d.External != nil {
+		return externalModel{d.External}
+	}
 	names := d.Models
 	if _, known := r.models.Find(chosen); known {
 		names = append([]string{chosen}, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == chosen })...)

@@ -207,8 +207,12 @@ func (r *run) guarded() (err error) {
 	if r.a.cfg.More != nil && !r.turn.NoTools && !r.turn.Compact {
 		r.a.tools = r.a.tools.With(r.a.cfg.More(r.ctx, r.a.cfg.Session)...)
 	}
+	changed := r.a.stale.Load()
 	if err := r.load(); err != nil {
 		return err
+	}
+	if r.a.external != nil {
+		return r.external(changed)
 	}
 	if r.turn.Compact {
 		return r.compactNow()

@@ -41,6 +41,7 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
 	cfg.Memory, cfg.Definition, cfg.Chosen, cfg.Made, cfg.Models, cfg.Tools = kept, d.Name, choice, set.Made, set.Roster.Models(d, choice), d.Tools
 	cfg.More = d.More
+	cfg.External = d.External
 	a := agent.New(cfg)
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)

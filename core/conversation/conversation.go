@@ -46,6 +46,8 @@ type Store interface {
 	Pins(ctx context.Context, sessionID string) ([]store.Pin, error)
 	PutPin(ctx context.Context, sessionID, text string, at time.Time) (found bool, err error)
 	DropPin(ctx context.Context, sessionID string, seq int64) error
+	ExternalSession(ctx context.Context, sessionID, agent string) (string, error)
+	KeepExternalSession(ctx context.Context, sessionID, agent, id string, at time.Time) error
 	EndSession(ctx context.Context, id string, at time.Time, reason string) error
 	ForgetSessions(ctx context.Context, ids ...string) error
 	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)

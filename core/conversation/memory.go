@@ -136,3 +136,15 @@ func stored(messages []model.Message) []store.Message {
 	}
 	return out
 }
+
+// ExternalSession implements acp.Recall.
+func (m *memory) ExternalSession(ctx context.Context, agent string) (string, error) {
+	return m.store.ExternalSession(ctx, m.session, agent)
+}
+
+// KeepExternalSession implements acp.Recall.
+func (m *memory) KeepExternalSession(ctx context.Context, agent, id string) error {
+	ctx, cancel := m.store.Patient(ctx)
+	defer cancel()
+	return m.store.KeepExternalSession(ctx, m.session, agent, id, time.Now())
+}

@@ -3,6 +3,7 @@ package ops
 // The ids of log lines. A line that programs look for has one of these as its message or under the key "event", or the EventType
 // of what it tells of. The message of every other line is prose.
 const (
+	LogACP                      = "acp"
 	LogAdapterConflict          = "adapter.conflict"
 	LogAdapterConnectLate       = "adapter.connect.late"
 	LogAdapterMenu              = "adapter.menu"

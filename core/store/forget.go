@@ -234,6 +234,7 @@ var forgetSteps = []forgetStep{
 		change: []string{
 			`UPDATE messages SET content = '` + ForgottenText + `', who = '` + ForgottenUser + `' WHERE seq = ?1`,
 			`DELETE FROM compactions WHERE session_id = ?2`,
+			`DELETE FROM external_sessions WHERE session_id = ?2`, // the program may remember the message
 			`DELETE FROM timelines WHERE turn_id = ?3`,
 			`UPDATE turns SET who = '` + ForgottenUser + `' WHERE id = ?3 AND who <> ''`,
 			`UPDATE sessions SET title = '' WHERE id = ?2 AND title <> '' AND (SELECT min(seq) FROM messages WHERE session_id = ?2 AND role = 'user') = ?1`,

@@ -124,6 +124,15 @@ CREATE TABLE environments (
     made    INTEGER NOT NULL CHECK (made IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
+-- table external_sessions on external_sessions
+CREATE TABLE external_sessions (
+    session_id TEXT    NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    agent      TEXT    NOT NULL, -- of the config
+    id         TEXT    NOT NULL,
+    at         INTEGER,
+    PRIMARY KEY (session_id, agent)
+) STRICT, WITHOUT ROWID;
+
 -- table forgetting on forgetting
 CREATE TABLE forgetting (
     platform TEXT    NOT NULL,
