@@ -12,6 +12,7 @@ import (
 var arrows = map[string][]string{
 	"core/ops":      {"core/text"},
 	"core/takeover": {"core/ops", "core/control", "core/follow", "core/instance", "core/process", "core/remote"},
+	"core/acp":      {"core/agent", "core/environment", "core/fence", "core/model", "core/ops", "core/process", "core/term", "core/timeline", "core/tool"},
 	"core/term":     {},
 	"core/timeline": {"core/ops", "core/term"},
 	"core/text":     {},
@@ -98,6 +99,7 @@ var arrows = map[string][]string{
 	"core/control":                     {"core/ops", "core/term", "core/text", "core/follow"},
 	"core/store/simulation":            {},
 	"fixtures":                         {},
+	"fixtures/acpagent":                {},
 	"fixtures/eventually":              {},
 	"fixtures/faultfs":                 {},
 	"fixtures/golden":                  {},

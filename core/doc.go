@@ -28,6 +28,7 @@
 //	session       keys, reset policies, mailboxes, the life of a turn
 //	timeline      what a turn does, as it happens: calls with their times and costs
 //	agent         the model loop, delegation, Close; the cache
+//	acp           external programs that work on turns over the Agent Client Protocol
 //	budget        what model calls cost, and the calls that a budget does not allow
 //	window        what of a conversation fits the context of a model
 //	model         model clients

@@ -90,11 +90,11 @@ type Definition struct {
 	Command []string
 	// TurnTimeout is how long the program may work on one turn. Waiting for a person does not count.
 	TurnTimeout time.Duration
-	// Environments say where the program runs. Gate is asked for each step for which the program asks permission. RunsAsRoot reports whether the
-	// person behind a call may use the machine itself where the gateway runs as root.
+	// Environments say where the program runs. Gate is asked for each step for which the program asks permission. OnMachine reports whether the
+	// person behind a call may use a program on the machine itself.
 	Environments Environments
 	Gate         tool.Gate
-	RunsAsRoot   func(tool.Call) bool
+	OnMachine    func(tool.Call) bool
 }
 
 // External makes the programs of a definition.
@@ -183,7 +183,7 @@ func (s *Set) close(ctx context.Context, clients []*client) error {
 	errs := make([]error, len(clients))
 	var wg sync.WaitGroup
 	for i, c := range clients {
-		wg.Go(func() { errs[i] = c.Close(ctx) })
+		wg.Go(func() { errs[i] = c.end(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -95,7 +95,7 @@ func TestHR7_AnInterruptReachesTheAgentAndItsTools(t *testing.T) {
 	}
 }
 
-func TestHR7_ASessionIsResumedOrToldAgain(t *testing.T) {
+func TestHR7_ASessionIsResumedOrReadAgain(t *testing.T) {
 	for _, tt := range []struct{ name, forgets, want string }{
 		{"an agent that loads sessions has the conversation", "", "1 before: recall"},
 		{"one that does not reads it again", "yes", "User: say one"},
@@ -117,7 +117,7 @@ func TestHR7_ASessionIsResumedOrToldAgain(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a conversation that was changed is told again", func(t *testing.T) {
+	t.Run("a conversation that was changed is repeated", func(t *testing.T) {
 		r := newRoom(t)
 		a := r.agent()
 		r.says(a, "say one")
@@ -139,8 +139,8 @@ func TestHR7_AnAgentThatDoesNotStartIsExplained(t *testing.T) {
 		{"a program that does not exist", func(r *room) { r.def.Command = []string{"no-such-agent"} }, "does not start"},
 		{"a program that speaks something else", func(r *room) { r.def.Command = []string{"cat", "/etc/passwd"} }, "failed in starting it"},
 		{"a program that ends at once", func(r *room) { r.def.Command = []string{"false"} }, "failed in starting it"},
-		{"a program without a login", func(r *room) { r.env["ACPAGENT_LOGIN"] = "yes" }, "nobody is logged in"},
-		{"a person who may not use the machine", func(r *room) { r.def.RunsAsRoot = func(tool.Call) bool { return false } }, environment.ErrOwnersAlone.Error()},
+		{"a program without a login", func(r *room) { r.env["ACPAGENT_LOGIN"] = "yes" }, "needs a login"},
+		{"a person who may not use the machine", func(r *room) { r.def.OnMachine = func(tool.Call) bool { return false } }, environment.ErrOwnersAlone.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRoom(t)

@@ -71,7 +71,7 @@ func (c *client) explain(ctx context.Context, doing string, err error) error {
 	}
 	return &ops.Error{
 		Code: ops.CodeUpstream, Message: fmt.Sprintf("the agent %s (%s) failed in %s", c.of.def.Name, name, doing),
-		Hint: "try again: it is started anew; the gateway's log has the details",
+		Hint: "try again: it is started again; the gateway's log has the details",
 	}
 }
 
@@ -103,6 +103,13 @@ func (c *client) drop(l *link) {
 func (c *client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
+	c.mu.Unlock()
+	return c.end(ctx)
+}
+
+// end ends the program. The next turn of an agent that is not closed starts another one.
+func (c *client) end(ctx context.Context) error {
+	c.mu.Lock()
 	l := c.link
 	if l != nil {
 		c.row.state = ops.HeldClosing

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxLine bounds one message of a program, in bytes. The protocol's library takes up to 10 MiB.
+	// maxLine bounds one message of a program, in bytes. The library of the protocol reads at most 10 MiB.
 	maxLine = 8 << 20
 	// maxOpen is how many messages of a program may wait for the gateway; the library closes the connection at 1,024. A program that writes
 	// more waits in its own write.

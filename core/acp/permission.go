@@ -92,7 +92,9 @@ func (t *turn) pass(ctx context.Context, u sdk.ToolCallUpdate) error {
 	asked.learn(u.Title, u.Kind, u.RawInput)
 	t.mu.Unlock()
 	whose := t.Call
-	whose.Span = asked.span
+	if asked.span != nil {
+		whose.Span = asked.span()
+	}
 	defer t.parks()()
 	return t.l.c.of.def.Gate.Pass(ctx, whose, t.step(asked, u.Content))
 }

@@ -22,7 +22,7 @@ const (
 	startMost = 60 * time.Second
 	// outputKept is how much of the program's standard error is kept, in bytes.
 	outputKept = 16 << 10
-	// authNeeded is the code of the error of a program in which nobody is logged in.
+	// authNeeded is the code of the error of a program that needs a login.
 	authNeeded = -32000
 )
 
@@ -32,7 +32,7 @@ func (c *client) permitted(ctx context.Context, t agent.ExternalTurn) (environme
 	if err != nil {
 		return place, c.explain(ctx, "finding its environment", err)
 	}
-	if place.Kind == environment.KindLocal && !c.of.def.RunsAsRoot(t.Call) {
+	if place.Kind == environment.KindLocal && !c.of.def.OnMachine(t.Call) {
 		return place, &ops.Error{Code: ops.CodeForbidden, Message: environment.ErrOwnersAlone.Error()}
 	}
 	return place, nil
@@ -91,7 +91,7 @@ func (c *client) spawn(ctx context.Context, t agent.ExternalTurn) (*link, error)
 		return nil, fmt.Errorf("make the work folder: %w", err)
 	}
 	launch, place, err := def.Environments.Command(ctx, environment.Request{
-		Session: c.session, Agent: def.Name, Owner: def.RunsAsRoot(t.Call), Command: environment.Command{Argv: def.Command, Dir: dir, Background: true},
+		Session: c.session, Agent: def.Name, Owner: def.OnMachine(t.Call), Command: environment.Command{Argv: def.Command, Dir: dir, Background: true},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare its start: %w", err)
@@ -131,7 +131,7 @@ func (c *client) open(ctx context.Context, l *link, fresh bool) (without bool, e
 	return true, c.newSession(ctx, l)
 }
 
-// resume takes up the session that was kept, and reports whether it could.
+// resume resumes the session that was kept, and reports whether it could.
 func (c *client) resume(ctx context.Context, l *link) bool {
 	caps := l.capabilities()
 	if c.recall == nil || !caps.LoadSession && caps.SessionCapabilities.Resume == nil {
@@ -146,7 +146,7 @@ func (c *client) resume(ctx context.Context, l *link) bool {
 	case err != nil:
 	case caps.SessionCapabilities.Resume != nil:
 		_, err = sdk.SendRequest[sdk.ResumeSessionResponse](l.rpc, ctx, sdk.AgentMethodSessionResume, sdk.ResumeSessionRequest{SessionId: id, Cwd: c.set.o.Workdir, McpServers: []sdk.McpServer{}})
-	default: // it repeats the conversation, which nobody hears
+	default: // it repeats the conversation, which is not heard
 		_, err = sdk.SendRequest[sdk.LoadSessionResponse](l.rpc, ctx, sdk.AgentMethodSessionLoad, sdk.LoadSessionRequest{SessionId: id, Cwd: c.set.o.Workdir, McpServers: []sdk.McpServer{}})
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *client) newSession(ctx context.Context, l *link) error {
 	s, err := sdk.SendRequest[sdk.NewSessionResponse](l.rpc, ctx, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: c.set.o.Workdir, McpServers: []sdk.McpServer{}})
 	if refused, is := errors.AsType[*sdk.RequestError](err); is && refused.Code == authNeeded {
 		return &ops.Error{
-			Code: ops.CodeUpstreamAuth, Message: fmt.Sprintf("nobody is logged in for the agent %s (%s)", c.of.def.Name, term.Clean(c.of.Name(), 60)),
+			Code: ops.CodeUpstreamAuth, Message: fmt.Sprintf("the agent %s (%s) needs a login", c.of.def.Name, term.Clean(c.of.Name(), 60)),
 			Hint: fmt.Sprintf("log in with its own command as the gateway's user, or name the variable of its key in agents.%s.env", c.of.def.Name),
 		}
 	}

@@ -77,7 +77,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r.set = New(Options{Processes: r.registry, Workdir: filepath.Join(r.work, "work"), KillGrace: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
-	r.def = Definition{Name: "coder", Command: []string{os.Args[0]}, TurnTimeout: time.Minute, Environments: r, Gate: r, RunsAsRoot: func(tool.Call) bool { return true }}
+	r.def = Definition{Name: "coder", Command: []string{os.Args[0]}, TurnTimeout: time.Minute, Environments: r, Gate: r, OnMachine: func(tool.Call) bool { return true }}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

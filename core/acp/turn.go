@@ -22,7 +22,7 @@ const (
 	cancelMost = 2 * time.Second
 	// maxText bounds the answer of one turn, in bytes.
 	maxText = 1 << 20
-	// maxCalls is how many calls of tools of one turn are told apart.
+	// maxCalls is how many calls of tools of one turn are distinguished.
 	maxCalls = 1000
 	// titleWidth is the room for what a call does, in cells.
 	titleWidth = 120

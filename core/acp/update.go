@@ -2,7 +2,10 @@ package acp
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -17,7 +20,8 @@ type call struct {
 	title string
 	kind  sdk.ToolKind
 	input any
-	span  *timeline.Span
+	// span is the call in the timeline of the turn, which it begins. It is called without the turn's lock.
+	span func() *timeline.Span
 }
 
 // hear takes an update of the program. The library calls it for one update after the other.
@@ -96,12 +100,12 @@ func (t *turn) called(id sdk.ToolCallId, title *string, kind *sdk.ToolKind, stat
 		t.calls[id] = c
 	}
 	c.learn(title, kind, input)
-	doing := c.doing()
-	if c.span == nil {
-		c.span = t.Span(string(c.kind))
+	if name := string(c.kind); c.span == nil {
+		c.span = sync.OnceValue(func() *timeline.Span { return t.Span(name) })
 	}
-	span := c.span
+	doing, begin := c.doing(), c.span
 	t.mu.Unlock()
+	span := begin()
 	span.Says(doing)
 	if status == nil {
 		return
@@ -152,9 +156,10 @@ func (t *turn) doing(text string) {
 // endCalls ends what the timeline still shows of the turn's calls.
 func (t *turn) endCalls() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.calls {
-		c.span.End(ops.TimelineInterrupted)
+	calls := slices.Collect(maps.Values(t.calls))
+	t.mu.Unlock()
+	for _, c := range calls {
+		c.span().End(ops.TimelineInterrupted)
 	}
 }
 

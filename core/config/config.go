@@ -76,6 +76,8 @@ type Definition struct {
 	Kind    string   `toml:"kind" doc:"empty: a model works; \"acp\": an external program works, which speaks the Agent Client Protocol"`
 	Command []string `toml:"command" default:"" doc:"for acp: the program and its arguments, such as [\"opencode\", \"acp\"]"`
 
+	TurnTimeout Duration `toml:"turn_timeout" default:"30m" doc:"for acp: how long the program may work on one turn; waiting for a person does not count"`
+
 	Models     []string `toml:"models" default:"default" doc:"names of models; the first that works answers. One that fails is left alone for a while"`
 	Prompt     string   `toml:"prompt" doc:"the system prompt; empty is the gateway's own. {{date}}, {{time_zone}}, {{platform}}, {{chat}} and {{speaker}} are replaced"`
 	PromptFile string   `toml:"prompt_file" doc:"a file that holds it instead, read at the start; a relative path begins at the folder of the config file"`
@@ -84,7 +86,7 @@ type Definition struct {
 	Skills     bool     `toml:"skills" default:"true" doc:"list the skills of the work folder in the prompt: folders with a SKILL.md. AGENTS.md and SOUL.md of the folder are in every prompt"`
 
 	Env         []string `toml:"env" default:"" doc:"variables of the gateway's environment that its tools see as well, each by its whole name"`
-	Environment string   `toml:"environment" default:"auto" doc:"where its commands run: \"auto\" (a sandbox where one works, else files and TCP are fenced and what is not known as harmless is asked), \"local\" (this machine as it is) or a name of [environments]"`
+	Environment string   `toml:"environment" default:"auto" doc:"where its commands run; for acp where the program runs, without the key \"local\": \"auto\" (a sandbox where one works, else files and TCP are fenced and what is not known as harmless is asked), \"local\" (this machine as it is) or a name of [environments]"`
 	Approvals   string   `toml:"approvals" default:"fence" doc:"which commands wait for a person: \"fence\" (in an environment none, in local all that are not known as harmless), \"strict\" (every one) or \"off\" (none: no command is judged, not even by approvals.never)"`
 	Budget      string   `toml:"budget" default:"default" doc:"the name of its budget in [budgets]"`
 

@@ -314,7 +314,11 @@ func (l *Loaded) validateKind(table string, d *Definition) {
 		complaint{d.Kind != "" && d.Kind != KindACP, "kind", fmt.Sprintf("must be %q or empty, not %s", KindACP, quote(d.Kind))},
 		complaint{d.Kind == KindACP && len(d.Command) == 0, "command", "must be set: an agent of the kind acp is a program"},
 		complaint{d.Kind == "" && len(d.Command) > 0, "command", `is for the kind "acp" alone`},
+		complaint{d.TurnTimeout.Duration <= 0, "turn_timeout", fmt.Sprintf("must be over 0, not %q", d.TurnTimeout)},
 	)
+	if d.Kind == KindACP {
+		l.external(table, d)
+	}
 	for i, name := range d.Servers {
 		l.complain(
 			table,
@@ -323,6 +327,24 @@ func (l *Loaded) validateKind(table string, d *Definition) {
 		)
 	}
 }
+
+// external gives an agent that is a program the environment in which it finds its login, and warns of keys that it does not read.
+func (l *Loaded) external(table string, d *Definition) {
+	set := func(key string) bool {
+		_, is := l.origins[table+"."+key]
+		return is
+	}
+	if !set("environment") {
+		d.Environment = EnvironmentLocal
+	}
+	unused := slices.DeleteFunc([]string{"models", "prompt", "prompt_file", "tools", "servers", "skills"}, func(key string) bool { return !set(key) })
+	if len(unused) > 0 {
+		l.warn(WarnExternalKeys, fmt.Sprintf("%s is an external program (kind = %q), which does not read %s; configure the program itself", table, KindACP, english.WordSeries(unused, "and")))
+	}
+}
+
+// WarnExternalKeys is the code of the warning that an external agent has keys that are for models.
+const WarnExternalKeys = "config.external_keys"
 
 // KindACP is the value of agents.NAME.kind for an external program.
 const KindACP = "acp"

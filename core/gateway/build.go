@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"gatewaytui/core/acp"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
@@ -115,6 +116,8 @@ func (g *Gateway) buildLeaves(reached bounds) {
 	g.trust.environments = g.newEnvironments()
 	g.servers = g.newServers()
 	g.held.Add("servers", g.servers.Holder())
+	g.externals = acp.New(acp.Options{Processes: g.procs, Workdir: g.workdir(), KillGrace: cfg.Process.KillGrace.Duration, Log: o.Log})
+	g.held.Add("external agents", g.externals)
 	g.notices = notices.New(notices.Options{
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
 		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
@@ -183,7 +186,7 @@ func (g *Gateway) roster(of *generation) *agent.Roster {
 	var definitions []agent.Definition
 	for _, name := range config.Names(all) {
 		d := all[name]
-		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(of, cfg.Callable(d)), More: g.servers.View(d.Servers, g.approvals.Gate(of.terms)).Tools, Skills: d.Skills, Budget: d.Budget})
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(of, cfg.Callable(d)), More: g.servers.View(d.Servers, g.approvals.Gate(of.terms)).Tools, External: g.external(of, name, d), Skills: d.Skills, Budget: d.Budget})
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {

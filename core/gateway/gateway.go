@@ -22,6 +22,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gatewaytui/core/acp"
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/approval"
@@ -66,6 +67,7 @@ type Gateway struct {
 	procs      *process.Registry
 	held       *held.Set
 	servers    *mcp.Set
+	externals  *acp.Set
 	trees      *reap.Trees
 	slots      *model.Slots
 	adapters   *adapter.Supervisor

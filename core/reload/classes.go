@@ -69,6 +69,7 @@ var rows = []struct {
 	{secure, "environments.NAME.memory_max environments.NAME.pids_max environments.NAME.cpu_max environments.NAME.fallback"},
 
 	{secure, "agents.NAME.kind agents.NAME.command agents.NAME.servers"},
+	{free, "agents.NAME.turn_timeout"},
 	{secure, "servers.NAME servers.NAME.preset servers.NAME.command servers.NAME.url servers.NAME.headers_env servers.NAME.env servers.NAME.tools"},
 	{grows, "servers.NAME.trusted"},
 	{free, "servers.NAME.scope servers.NAME.timeout servers.NAME.idle"},
