@@ -140,15 +140,15 @@ func variables(folder string) []string {
 	at := func(name string) string { return filepath.Join(folder, name) }
 	return []string{
 		"HOME=" + folder, "TMPDIR=" + at(temporary), "XDG_CONFIG_HOME=" + at("config"), "XDG_CACHE_HOME=" + at("cache"), "XDG_DATA_HOME=" + at("data"),
-		"XDG_STATE_HOME=" + at("state"), "XDG_RUNTIME_DIR=" + at(temporary),
+		"XDG_STATE_HOME=" + at("state"), "XDG_RUNTIME_DIR=" + at(temporary), "NO_COLOR=1", "FORCE_COLOR=0", // errors for a model have no colours
 	}
 }
 
-// Sweep removes what browsers of earlier lives left, and returns how many there were. Their processes must have ended.
-func (b *Browsers) Sweep(ctx context.Context) (left int, err error) {
+// Sweep removes what browsers of earlier lives left. Their processes must have ended.
+func (b *Browsers) Sweep(ctx context.Context) error {
 	entries, err := os.ReadDir(b.o.Folder)
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	errs := []error{err}
 	for _, entry := range entries {
@@ -156,9 +156,8 @@ func (b *Browsers) Sweep(ctx context.Context) (left int, err error) {
 		own := b.made[entry.Name()]
 		b.mu.Unlock()
 		if !own {
-			left++
 			errs = append(errs, environment.RemoveFolder(ctx, filepath.Join(b.o.Folder, entry.Name())))
 		}
 	}
-	return left, errors.Join(errs...)
+	return errors.Join(errs...)
 }

@@ -114,6 +114,7 @@ func (g *Gateway) buildLeaves(reached bounds) {
 		},
 	})
 	g.trust.environments = g.newEnvironments()
+	g.browsers = g.newBrowsers()
 	g.servers = g.newServers()
 	g.held.Add("servers", g.servers.Holder())
 	g.externals = acp.New(acp.Options{Processes: g.procs, Workdir: g.workdir(), KillGrace: cfg.Process.KillGrace.Duration, Log: o.Log})

@@ -27,6 +27,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/approval"
 	"gatewaytui/core/background"
+	"gatewaytui/core/browser"
 	"gatewaytui/core/budget"
 	"gatewaytui/core/config"
 	"gatewaytui/core/conversation"
@@ -68,6 +69,7 @@ type Gateway struct {
 	held       *held.Set
 	servers    *mcp.Set
 	externals  *acp.Set
+	browsers   *browser.Browsers
 	trees      *reap.Trees
 	slots      *model.Slots
 	adapters   *adapter.Supervisor
@@ -254,7 +256,10 @@ func (g *Gateway) open(ctx context.Context) error {
 	if g.config().Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)
 	}
-	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { g.recovery.Sweep(ctx, g.procs) })
+	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) {
+		g.recovery.Sweep(ctx, g.procs)
+		g.sweepBrowsers(ctx)
+	})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"gatewaytui/core/address"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/approval"
 	"gatewaytui/core/budget"
@@ -39,8 +40,9 @@ type generation struct {
 	// places is where commands run, free the models whose calls cost nothing.
 	places environment.Setup
 	free   map[string]bool
-	// web fetches pages and searches.
-	web *web.Client
+	// guard decides to which addresses pages connect, and web fetches pages and searches.
+	guard *address.Guard
+	web   *web.Client
 	// secrets are the variables that no child sees: those of this config and of all before it in this life.
 	secrets []string
 }
@@ -75,7 +77,7 @@ func (g *Gateway) newGeneration(s Settings, before *generation) (*generation, er
 	for name, d := range agents {
 		next.places.Agents[name] = d.Environment
 	}
-	if next.web, err = g.newWeb(s.Config); err != nil {
+	if err = next.useWeb(); err != nil {
 		return nil, err
 	}
 	for _, m := range s.Models.Models() {

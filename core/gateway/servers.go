@@ -23,14 +23,17 @@ func (g *Gateway) newServers() *mcp.Set {
 }
 
 // presets are the servers that need no command in the config, by name.
-func (g *Gateway) presets() map[string]mcp.Preset { return map[string]mcp.Preset{} }
+func (g *Gateway) presets() map[string]mcp.Preset {
+	return map[string]mcp.Preset{config.PresetBrowser: g.launchBrowser}
+}
 
 // serversOf are the blocks [servers.NAME].
 func serversOf(cfg config.Config) (all []mcp.Definition) {
 	for _, name := range config.Names(cfg.Servers) {
 		s := cfg.Servers[name]
 		all = append(all, mcp.Definition{
-			Name: name, Command: s.Command, URL: s.URL, Preset: s.Preset, Headers: s.HeadersEnv, Scope: s.Scope, Trusted: s.Trusted, Tools: s.Tools,
+			Withheld: withheld(s),
+			Name:     name, Command: s.Command, URL: s.URL, Preset: s.Preset, Headers: s.HeadersEnv, Scope: s.Scope, Trusted: s.Trusted, Tools: s.Tools,
 			Env: s.Env, Timeout: s.Timeout.Duration, Idle: s.Idle.Duration,
 		})
 	}

@@ -14,26 +14,20 @@ import (
 // webMost is how long one call of a web tool may take, where tools.timeout allows more.
 const webMost = 30 * time.Second
 
-// newGuard decides to which addresses the gateway connects for models.
-func newGuard(c config.Config) (*address.Guard, error) {
+// useWeb makes what web tools and browsers work with.
+func (of *generation) useWeb() error {
+	c := of.Config
 	allowed, err := address.ParseAllowed(c.Web.AllowPrivate)
 	if err != nil {
-		return nil, fmt.Errorf("read web.allow_private: %w", err)
-	}
-	return address.NewGuard(address.Options{Allowed: allowed, Key: "web.allow_private", OwnPorts: ownPorts(c)}), nil
-}
-
-// newWeb is what the web tools of a config work with.
-func (g *Gateway) newWeb(c config.Config) (*web.Client, error) {
-	guard, err := newGuard(c)
-	if err != nil {
-		return nil, err
+		return fmt.Errorf("read web.allow_private: %w", err)
 	}
 	key, err := config.Secret(c.Web.SearchKeyEnv, "", os.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("read web.search_key_env: %w", err)
+		return fmt.Errorf("read web.search_key_env: %w", err)
 	}
-	return web.New(web.Options{Guard: guard, Timeout: min(c.Tools.Timeout.Duration, webMost), SearchURL: c.Web.SearchURL, SearchKey: key}), nil
+	of.guard = address.NewGuard(address.Options{Allowed: allowed, Key: "web.allow_private", OwnPorts: ownPorts(c)})
+	of.web = web.New(web.Options{Guard: of.guard, Timeout: min(c.Tools.Timeout.Duration, webMost), SearchURL: c.Web.SearchURL, SearchKey: key})
+	return nil
 }
 
 // reaches reports whether the network of an agent's environment has a host, so that no person is asked about it.
