@@ -44,6 +44,7 @@
 //	environment   where commands run: sandbox, container, partial, local
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write
+//	memory        notes that outlive conversations: whose they are, who keeps them, and the flush of conversations
 //	search        the full-text index of the messages, in a file of its own
 //	store         SQLite; simulation tests it on disks that fail
 //	limit         what the bounds of the config have in common: usage, warnings, the fair queue

@@ -32,6 +32,7 @@ func TestTR1_WhatEachRoleMayDoOnEachPlatform(t *testing.T) {
 		{Command("undo"), "", "", "cdas", "cdas", ""},
 		{Command("pin"), "", "", "cdas", "cdas", ""},
 		{Command("unpin"), "", "", "cdas", "cdas", ""},
+		{Command("memory"), "", "", "cdas", "cdas", "a guest has no notes"},
 		{Command("sessions"), "", "", "cdas", "cdas", ""},
 		{Command("search"), "", "", "cdas", "cdas", ""},
 		{Command("title"), "", "", "cdas", "cdas", ""},

@@ -25,9 +25,9 @@ type step struct {
 }
 
 // Close ends the agent and everything that it holds. It cancels the running turn, without waiting for it: the turn's owner
-// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes with
+// does. It flushes the memory and gives it the conversation, then shuts it down (S15). Then it ends concurrently the session's processes with
 // their environment, the child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
-// half of ctx's time, the shutdown half of the rest, and the other steps what is left then. A step that overruns is
+// half of ctx's time, the notes half of the rest, the shutdown half of what is left then, and the other steps the rest. A step that overruns is
 // abandoned and named. The errors are joined.
 //
 // Close is idempotent: a second caller waits for the first one's close, until its own ctx ends, and gets its error. A child
@@ -63,6 +63,7 @@ func (a *Agent) closeSteps(ctx context.Context, children []*Agent) error {
 	defer cancel()
 	errs := []error{
 		a.guard(ctx, half(ctx), step{"memory flush", a.cfg.Memory.Flush}),
+		a.guard(ctx, half(ctx), step{"notes", a.cfg.Memory.Remember}),
 		a.guard(ctx, half(ctx), step{"memory shutdown", a.cfg.Memory.Shutdown}),
 	}
 	if a.external != nil { // before its processes: it is asked to end first

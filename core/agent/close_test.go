@@ -17,7 +17,7 @@ import (
 )
 
 // everything is what a close does, in the order of the words.
-var everything = []string{"close client 0", "flush", "kill session cli:local", "shutdown"}
+var everything = []string{"close client 0", "flush", "kill session cli:local", "remember", "shutdown"}
 
 func sorted(lines []string) []string {
 	lines = slices.Clone(lines)
@@ -60,6 +60,7 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 	// over ends when the test does, for what has no other context.
 	places := map[string]func(over context.Context, b *bench, fault func(context.Context) error){
 		"memory flush":    func(_ context.Context, b *bench, f func(context.Context) error) { b.memory.flush = f },
+		"notes":           func(_ context.Context, b *bench, f func(context.Context) error) { b.memory.remember = f },
 		"memory shutdown": func(_ context.Context, b *bench, f func(context.Context) error) { b.memory.shutdown = f },
 		"processes":       func(_ context.Context, b *bench, f func(context.Context) error) { b.processes.kill = f },
 		"model client": func(over context.Context, b *bench, f func(context.Context) error) {
@@ -163,8 +164,8 @@ func TestS15_MemoryIsFlushedThenShutDownThenTheRestCloses(t *testing.T) {
 	if err := b.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.log.all(); got[0] != "flush" || got[1] != "shutdown" {
-		t.Errorf("order %q, want flush and shutdown first", got)
+	if got := b.log.all(); got[0] != "flush" || got[1] != "remember" || got[2] != "shutdown" {
+		t.Errorf("order %q, want the flush, the conversation given to the memory, and its shutdown first", got)
 	}
 }
 

@@ -33,7 +33,9 @@ type Memory interface {
 	Unsaved() bool
 	// Flush writes what is unsaved.
 	Flush(ctx context.Context) error
-	// Shutdown ends the memory's own provider, after the last Flush.
+	// Remember gives the conversation to what outlives it (HR5), after a Flush.
+	Remember(ctx context.Context) error
+	// Shutdown ends the memory's own provider, after the last Flush and Remember.
 	Shutdown(ctx context.Context) error
 }
 
@@ -60,6 +62,7 @@ func (volatile) Write(ctx context.Context, w func(context.Context) error) error 
 }
 func (volatile) Unsaved() bool                  { return false }
 func (volatile) Flush(context.Context) error    { return nil }
+func (volatile) Remember(context.Context) error { return nil }
 func (volatile) Shutdown(context.Context) error { return nil }
 
 // Memory is the storage of the agent's transcript, from its Config.

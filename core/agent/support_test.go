@@ -105,9 +105,9 @@ func (c *client) Close() error {
 
 // memory is a transcript with faults. A nil fault does nothing.
 type memory struct {
-	log              *journal
-	loadErr, saveErr func() error
-	flush, shutdown  func(ctx context.Context) error
+	log                       *journal
+	loadErr, saveErr          func() error
+	flush, remember, shutdown func(ctx context.Context) error
 	// writesAnyway makes Append write although it fails, as a commit does whose answer came too late.
 	writesAnyway bool
 
@@ -191,6 +191,14 @@ func (m *memory) Flush(ctx context.Context) error {
 	m.log.add("flush")
 	if m.flush != nil {
 		return m.flush(ctx)
+	}
+	return nil
+}
+
+func (m *memory) Remember(ctx context.Context) error {
+	m.log.add("remember")
+	if m.remember != nil {
+		return m.remember(ctx)
 	}
 	return nil
 }

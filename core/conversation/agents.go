@@ -21,7 +21,7 @@ import (
 func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Agent {
 	s, set := t.Session, c.setupOf(t)
 	choice := c.choice(set.Roster, s.Key)
-	var kept agent.Memory = &memory{store: c.store, session: s.ID}
+	var kept agent.Memory = c.memoryOf(s.ID, s.Key)
 	if a, ok := c.o.Cache.Get(s.Key); ok {
 		made := a.MadeFrom()
 		switch {
@@ -43,7 +43,7 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 	cfg.More = d.More
 	cfg.External = d.External
 	a := agent.New(cfg)
-	c.release(c.o.Cache.Put(a), "the cache is full")
+	c.evict(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
 	return a
 }
@@ -69,20 +69,43 @@ func (c *Conversations) modelsOf(t *session.Turn, d *agent.Definition) model.Pro
 	return roster.Models(d, c.choice(roster, t.Session.Key))
 }
 
+// memoryOf is the memory of a conversation.
+func (c *Conversations) memoryOf(id, key string) *transcript {
+	return &transcript{store: c.store, session: id, key: key, notes: c.o.Notes}
+}
+
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is
 // not in the cache any more: who took it out ends it.
 func (c *Conversations) abandon(a *agent.Agent, why string) {
 	if c.o.Cache.Remove(a) {
-		c.release([]*agent.Agent{a}, why)
+		c.release([]*agent.Agent{a}, why, false)
 	}
 }
 
-// release closes the clients of agents that left the cache, on a task: an eviction keeps session and processes (S12).
-func (c *Conversations) release(evicted []*agent.Agent, why string) {
+// evict releases agents that left the cache while their conversations go on.
+func (c *Conversations) evict(evicted []*agent.Agent, why string) { c.release(evicted, why, true) }
+
+// remember gives the conversation of an agent that leaves to what outlives it (HR5). Both steps are bounded, and what fails is logged and
+// tried again.
+func (c *Conversations) remember(ctx context.Context, m agent.Memory, key string) {
+	flush, cancel := context.WithTimeout(ctx, c.now().Bounds.AgentClose)
+	defer cancel()
+	_ = m.Remember(flush) // it is logged, and a row until it is done
+	if err := m.Shutdown(flush); err != nil {
+		c.o.Log.Warn("memory not shut down", "event", ops.LogMemory, "session", key, "error", clean(err))
+	}
+}
+
+// release closes the clients of agents that left the cache, on a task: an eviction keeps session and processes (S12). remember says
+// that their conversations are given to the memory first.
+func (c *Conversations) release(evicted []*agent.Agent, why string, remember bool) {
 	for _, a := range evicted {
 		c.o.Log.Info("agent evicted", "session", a.Session(), "reason", why)
 		c.o.Events.Emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
 		c.o.Tasks.Start(c.turns, "evict agent", a.Session(), func(ctx context.Context) {
+			if remember {
+				c.remember(ctx, a.Memory(), a.Session())
+			}
 			ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 			defer cancel()
 			if err := a.Release(ctx); err != nil {
@@ -98,9 +121,9 @@ func (c *Conversations) CloseTimeout() time.Duration {
 	return c.now().Bounds.AgentClose + c.now().Bounds.KillGrace + time.Second
 }
 
-// closeAgent closes the agent of key with everything that it holds, then kills what the session's tools started and no agent
-// holds any more. It returns what was done.
-func (c *Conversations) closeAgent(ctx context.Context, key string) (done []string) {
+// closeAgent closes the agent of a conversation that ends with everything that it holds, then kills what the session's tools started
+// and no agent holds any more. A conversation whose agent was evicted is given to the memory all the same. It returns what was done.
+func (c *Conversations) closeAgent(ctx context.Context, key, id string) (done []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.CloseTimeout())
 	defer cancel()
 	before := c.o.Processes.CountSession(key)
@@ -111,6 +134,8 @@ func (c *Conversations) closeAgent(ctx context.Context, key string) (done []stri
 		}
 		c.o.Cache.Remove(a)
 		c.o.Events.Emit(ops.EventAgentClosed, key, "agent closed", nil)
+	} else {
+		c.remember(ctx, c.memoryOf(id, key), key)
 	}
 	if c.o.Held != nil { // an agent that was evicted left it
 		if err := c.o.Held.CloseSession(ctx, key); err != nil {
@@ -149,6 +174,7 @@ func (c *Conversations) evicted(ctx context.Context, a *agent.Agent) (string, er
 	ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 	defer cancel()
 	c.o.Events.Emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
+	c.remember(ctx, a.Memory(), key)
 	if err := a.Release(ctx); err != nil {
 		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
 	}
@@ -198,7 +224,7 @@ func (c *Conversations) InterruptAndEvict(ctx context.Context, key string) (stri
 
 // SweepAgents releases the agents that were idle for too long at now.
 func (c *Conversations) SweepAgents(now time.Time) {
-	c.release(c.o.Cache.Sweep(now), "idle for too long")
+	c.evict(c.o.Cache.Sweep(now), "idle for too long")
 }
 
 // FlushUnsaved tries again to write what a full disk or a lost lock kept out of the store.

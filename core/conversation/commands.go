@@ -52,6 +52,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "undo", help: "take back your last message and its answer; again: the one before", run: c.undo},
 		{name: "pin", args: "[TEXT]", help: "keep TEXT in every model call of this conversation; without TEXT: list what is pinned", run: c.pin},
 		{name: "unpin", args: "NUMBER", help: "drop what is pinned under this number", run: c.unpin},
+		{name: "memory", args: "[search TEXT|delete ID]", help: "what I keep beyond this conversation: list it, find in it, delete a note", run: c.memory},
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
 		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},

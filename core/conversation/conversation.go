@@ -1,5 +1,5 @@
 // Package conversation works on the messages of sessions. It runs turns (turn.go) with the agents of sessions (agents.go) and
-// their transcripts (memory.go), ends conversations (end.go), interrupts turns (interrupt.go) and has the chat
+// their transcripts (transcript.go), ends conversations (end.go), interrupts turns (interrupt.go) and has the chat
 // commands (commands.go).
 //
 // What it promises: a turn is durable before it begins and before its answer is sent, and nothing is said to be saved that
@@ -7,8 +7,8 @@
 // first, then its agent with all processes, then its row, and only then does the next one begin (S12). A turn ends in the
 // store in one place, endOf.
 //
-// Locks: the only lock of this package is memory.mu, which is held over the writes of one transcript in order to keep
-// their order. session.Table and agent.Cache have theirs, and are never called with memory.mu held.
+// Locks: the only lock of this package is transcript.mu, which is held over the writes of one transcript in order to keep
+// their order. session.Table and agent.Cache have theirs, and are never called with transcript.mu held.
 package conversation
 
 import (
@@ -123,7 +123,7 @@ type Bounds struct {
 	AgentClose, KillGrace, InterruptGrace time.Duration
 }
 
-// Options are what Conversations need. Every field is required but Budget.
+// Options are what Conversations need. Every field is required but Budget and Notes.
 type Options struct {
 	Table *session.Table
 	Cache *agent.Cache
@@ -135,9 +135,11 @@ type Options struct {
 	// Environments end what the commands of sessions run in.
 	Environments agent.Environments
 	// Held ends what else sessions hold; nil: nothing is held.
-	Held      agent.Held
-	Outbox    *delivery.Outbox
-	News      News
+	Held   agent.Held
+	Outbox *delivery.Outbox
+	News   News
+	// Notes outlive conversations; nil: nothing does.
+	Notes     Notes
 	Approvals Approvals
 	Gate      Gate
 	Tasks     Tasks

@@ -41,7 +41,7 @@ func (c *Conversations) DropAgent(key string) {
 		select { // no deadline: a turn's stall limits end it
 		case a, ok := <-claim:
 			if ok {
-				c.release([]*agent.Agent{a}, "a person of its session was forgotten")
+				c.release([]*agent.Agent{a}, "a person of its session was forgotten", false)
 			}
 		case <-ctx.Done():
 			c.o.Cache.Unclaim(key, claim)

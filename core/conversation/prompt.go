@@ -19,6 +19,7 @@ var ownTools = []struct{ tool, sentence string }{
 	{"process", "You can watch and end what you started with the process tool."},
 	{"delegate", "You can hand a task to a child agent with delegate."},
 	{"files_read", "You can read, change, list and search the files of your work folder with files_read, files_edit, files_write, files_list and files_search."},
+	{"memory_save", "You can keep notes beyond this conversation with memory_save, and find and delete them with memory_search and memory_forget."},
 	{"send_file", "You can send a file of your work folder to the chat with send_file."},
 }
 

@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/media"
+	"gatewaytui/core/memory"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -57,7 +58,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	}
 	text, err := r.save(err)
 	if r.agent != nil {
-		c.release(c.o.Cache.Done(r.agent), "the cache is full")
+		c.evict(c.o.Cache.Done(r.agent), "the cache is full")
 	}
 	if t.Message.Ended != nil {
 		t.Message.Ended(model.Outcome{Usage: r.result.Usage, Finish: r.result.Finish, Calls: r.result.Calls})
@@ -152,6 +153,8 @@ type turnRunner struct {
 	spending *budget.Turn
 	// begun says that the store knows of the turn.
 	begun bool
+	// who is whom the turn's notes are for; zero: it has none.
+	who memory.Who
 	// replied says that the store has the reply to the chat: it was written with the turn's end.
 	replied bool
 	// silent says that the turn's messages have no answer: their sender's next one took its place.
@@ -201,7 +204,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if err := r.spend(ctx, d, models, text, input); err != nil {
 		return err
 	}
-	begun, begin := r.beginning()
+	begun, begin := r.beginning(c.remembers(t, d, role))
 	c.o.Table.Progress(t, "saving the message")
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
@@ -228,7 +231,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Line: t.Line, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Person: t.Message.User, Unattended: t.Message.Unattended, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t, tools) + c.notesFor(ctx, r.who), Role: role, NoTools: !tools, Input: input, Calls: calls, Spending: r.spending, Line: t.Line, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: r.waitsForSlot, Repeats: r.repeats,
 	}
@@ -244,14 +247,15 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	return err
 }
 
-// beginning is the session and the turn as the store keeps them from the turn's begin on.
-func (r *turnRunner) beginning() (session.Session, store.Turn) {
+// beginning is the session and the turn as the store keeps them from the turn's begin on. who is whom the turn's notes are for.
+func (r *turnRunner) beginning(who memory.Who) (session.Session, store.Turn) {
 	t := r.turn
+	r.who = who
 	begun := t.Session
 	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
 	}
-	return begun, store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: r.c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined), Charge: r.spending.Charge()}
+	return begun, store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: r.c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined), Charge: r.spending.Charge(), Remember: who.Key != ""}
 }
 
 // waitsForSlot notes that a model call waits for a slot.

@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/held"
+	"gatewaytui/core/memory"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
 	"gatewaytui/core/operator"
@@ -59,7 +60,7 @@ func New(o Options) (*Gateway, error) {
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
 			g.approvals, g.budget, g.trust.people, g.reloading,
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
-		}, Rules: g.approvals, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
+		}, Notes: notesOf{g.memory}, Rules: g.approvals, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: func() (may, ask bool) {
 			choice := g.config().Tools.MayStop
 			return choice != config.No, choice == config.Ask
@@ -119,6 +120,7 @@ func (g *Gateway) buildLeaves(reached bounds) {
 	g.held.Add("servers", g.servers.Holder())
 	g.externals = acp.New(acp.Options{Processes: g.procs, Workdir: g.workdir(), KillGrace: cfg.Process.KillGrace.Duration, Log: o.Log})
 	g.held.Add("external agents", g.externals)
+	g.memory = g.newMemory()
 	g.notices = notices.New(notices.Options{
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
 		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
@@ -135,7 +137,7 @@ func (g *Gateway) buildConversations(reached bounds) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
 		Media:     o.Media,
-		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
+		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Notes: g.memory, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
@@ -210,9 +212,13 @@ func modelNames(p *model.Pool) (names []string) {
 // tools are those with these names. No result holds a known value of a secret (HF23).
 func (g *Gateway) tools(of *generation, names []string) *tool.Set {
 	cfg := of.Config
+	var notes tool.Notes
+	if cfg.Memory.Provider != memory.None {
+		notes = g.memory
+	}
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Gate: g.approvals.Gate(of.terms), Asker: g.approvals,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Notes: notes, Gate: g.approvals.Gate(of.terms), Asker: g.approvals,
 		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
 		Web: of.web, Reaches: of.reaches,
 	}, names).Masking(g.opts.Redactor.Mask)

@@ -36,6 +36,7 @@ import (
 	"gatewaytui/core/health"
 	"gatewaytui/core/held"
 	"gatewaytui/core/mcp"
+	"gatewaytui/core/memory"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
@@ -84,6 +85,7 @@ type Gateway struct {
 	intake        *delivery.Intake
 	outbox        *delivery.Outbox
 	search        *search.Index
+	memory        *memory.Memory
 	notices       *notices.Notices
 	budget        *budget.Ledger
 	approvals     *approval.Book
@@ -273,6 +275,7 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	g.opts.Media.Open(g.adapters, g.outbox, g.table.Target)
 	g.intake.Open(st)
 	g.notices.Open(st)
+	g.memory.Open(st)
 	g.conversations.Open(st, g.intake)
 	g.health.Opened(st)
 	if g.opts.Home.Search != "" && g.health.Damage() == "" {
@@ -321,6 +324,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.table.Settle(now)
 			g.conversations.SweepAgents(now)
 			g.conversations.FlushUnsaved(ctx)
+			g.memory.Retry(ctx, now)
 			g.outbox.RetryDue(now)
 			g.notices.Tick(now)
 		}

@@ -105,6 +105,7 @@ func (g *Gateway) put(next *generation) {
 	g.cache.Use(cacheBounds(cfg))
 	g.recovery.Use(retention(cfg))
 	g.notices.Use(cfg.Homes())
+	g.memory.Use(cfg.Memory.Provider)
 	setup := g.setup(next)
 	g.conversations.Use(setup)
 	g.table.Use(tableBounds(cfg), setup)

@@ -149,13 +149,13 @@ func CompareJobs(a, b Job) int { return strings.Compare(a.Name, b.Name) }
 // Note is one entry of an agent's memory.
 type Note struct {
 	ID string `json:"id"`
-	// Scope says whose memory it is in: person, chat or agent. Owner is the id of that person, chat or agent.
+	// Scope says whose it is: person, chat or shared. Owner is the id of that person or chat; empty: it is shared.
 	Scope string `json:"scope"`
 	Owner string `json:"owner"`
 	Text  string `json:"text"`
 	// Withheld means that Text is not shown, because of console.texts.
 	Withheld bool `json:"withheld,omitempty"`
-	// By says what wrote it: the session whose agent saved it, or review.
+	// By is how it came: tool, flush, review or import.
 	By string `json:"by"`
 	At Time   `json:"at"`
 }

@@ -33,6 +33,7 @@ const (
 	LogForget                   = "people.forget"
 	LogPairingLocked            = "people.pairing_locked"
 	LogMadeAgain                = "log.made_again"
+	LogMemory                   = "memory.provider"
 	LogWrite                    = "log.write"
 	LogModelFallback            = "model.fallback"
 	LogHomeUnknown              = "notice.home_unknown"

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"gatewaytui/core/search/words"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
@@ -139,7 +140,7 @@ func (f *filler) put(ctx context.Context, insert, note *sql.Stmt, least, most in
 		if session.IsRequest(m.Key) {
 			continue // nothing of it stays
 		}
-		if _, err := insert.ExecContext(ctx, m.Seq, scopesOf(m), indexed(m.Text)); err != nil {
+		if _, err := insert.ExecContext(ctx, m.Seq, scopesOf(m), words.Indexed(m.Text)); err != nil {
 			return err
 		}
 		if _, err := note.ExecContext(ctx, m.Seq, store.MarkOf(m.Turn)); err != nil {

@@ -7,9 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"gatewaytui/core/session"
-
 	"gatewaytui/core/ops"
+	"gatewaytui/core/search/words"
+	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
 
@@ -43,19 +43,19 @@ func terms(text string) (out []string) {
 }
 
 // parse makes the query of SQLite that finds messages with all terms of text within a scope, and the words to show in a snippet.
-func parse(text, scope string) (match string, words []string, err error) {
+func parse(text, scope string) (match string, shown []string, err error) {
 	if len(text) > maxQuery {
 		return "", nil, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("the search has %d bytes; at most %d are taken", len(text), maxQuery), Hint: "look for fewer words"}
 	}
 	var parts []string
 	for _, wanted := range terms(strings.ToValidUTF8(text, " ")) {
 		plain := strings.TrimRight(wanted, "*")
-		if plain != wanted && strings.IndexFunc(plain, dense) < 0 && utf8.RuneCountInString(plain) < leastBegin {
+		if plain != wanted && strings.IndexFunc(plain, words.Dense) < 0 && utf8.RuneCountInString(plain) < leastBegin {
 			return "", nil, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%s has fewer than %d letters before the *", term.Quote(wanted), leastBegin), Hint: "give more of the word, or all of it"}
 		}
-		for i, all := 0, runs(plain); i < len(all); i++ {
-			if m := all[i].match(plain != wanted && i == len(all)-1); m != "" {
-				parts, words = append(parts, m), append(words, strings.TrimSpace(all[i].text))
+		for i, all := 0, words.Runs(plain); i < len(all); i++ {
+			if m := all[i].Match(plain != wanted && i == len(all)-1); m != "" {
+				parts, shown = append(parts, m), append(shown, strings.TrimSpace(all[i].Text))
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func parse(text, scope string) (match string, words []string, err error) {
 	if scope != "" {
 		match = `{scope} : "` + scope + `" AND ` + match
 	}
-	return match, words, nil
+	return match, shown, nil
 }
 
 // scopeOf is the word that stands for a name in the column scope.

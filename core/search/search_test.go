@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/search/words"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 	"gatewaytui/fixtures/eventually"
@@ -351,7 +352,7 @@ func TestCV13_AnyPartOfADenseTextIsFound(t *testing.T) {
 		if err != nil { // it has no letter
 			return
 		}
-		if _, err := f.write.Exec("INSERT INTO words (rowid, scope, text) VALUES (?, '', ?)", row, indexed(string(text))); err != nil {
+		if _, err := f.write.Exec("INSERT INTO words (rowid, scope, text) VALUES (?, '', ?)", row, words.Indexed(string(text))); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := matching(context.Background(), f, match, row+1, 1); err != nil || len(got) != 1 || got[0] != row {

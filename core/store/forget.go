@@ -198,6 +198,11 @@ var forgetSteps = []forgetStep{
 		kind: "quarantined rows", key: "r.seq", from: `quarantine r WHERE EXISTS (SELECT 1 FROM json_each(?) j WHERE instr(r.row, j.value) > 0) OR EXISTS (SELECT 1 FROM json_each(?) j WHERE instr(r.row, j.value) > 0)`,
 		args: func(q search) []any { return []any{q.ids, q.keys} }, change: []string{`DELETE FROM quarantine WHERE seq = ?1`},
 	},
+	{
+		kind: "notes", key: "n.seq", from: `notes n WHERE coalesce(n.at, 0) <= ? AND (n.owner = 'person ' || ? || ':' || ? OR instr(n.people, ' ' || ? || ':' || ? || ' ') > 0)`,
+		args:   func(q search) []any { return []any{stamp(q.At), q.Platform, q.ID, q.Platform, q.ID} },
+		change: dropNote,
+	},
 	{kind: "pins", key: "p.seq", from: `pins p WHERE p.session_id` + inList, args: search.byID, change: []string{`DELETE FROM pins WHERE seq = ?1`}},
 	{kind: "summaries", key: "c.session_id", from: `compactions c WHERE c.session_id` + inList, args: search.byID, change: []string{`DELETE FROM compactions WHERE session_id = ?1`}},
 	{kind: "messages", key: "m.seq", from: `messages m WHERE m.session_id` + inList, args: search.byID, change: []string{`DELETE FROM messages WHERE seq = ?1`}},

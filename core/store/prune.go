@@ -52,6 +52,7 @@ var prunings = []struct {
 	of           func(Cutoffs) time.Time
 	text         string
 }{
+	{"unflushed", "", ofTranscripts, `DELETE FROM unflushed WHERE session_id IN ` + goneSessions},
 	{"messages", "", ofTranscripts, `DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
 	{"turns", "messages", ofTranscripts, `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
 	{"sessions", "turns", ofTranscripts, `DELETE FROM sessions WHERE id IN ` + goneSessions},

@@ -196,6 +196,29 @@ CREATE INDEX messages_of_session ON messages (session_id);
 -- index messages_of_turn on messages
 CREATE INDEX messages_of_turn ON messages (turn_id);
 
+-- table note_words on note_words
+CREATE TABLE note_words (
+    owner TEXT    NOT NULL,
+    word  TEXT    NOT NULL,
+    seq   INTEGER NOT NULL, -- of the note
+    PRIMARY KEY (owner, word, seq)
+) STRICT, WITHOUT ROWID;
+
+-- table notes on notes
+CREATE TABLE notes (
+    seq    INTEGER PRIMARY KEY AUTOINCREMENT, -- a number is never used again: people delete notes by it
+    owner  TEXT    NOT NULL,
+    text   TEXT    NOT NULL,
+    words  TEXT    NOT NULL, -- those in note_words, as a JSON list
+    by     TEXT    NOT NULL, -- how it came: tool, flush, review, import
+    people TEXT    NOT NULL,
+    at     INTEGER,          -- when it was made or last changed
+    pinned INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- index notes_of_owner on notes
+CREATE INDEX notes_of_owner ON notes (owner, pinned, seq);
+
 -- table outbox on outbox
 CREATE TABLE outbox (
     seq     INTEGER PRIMARY KEY,
@@ -373,6 +396,17 @@ CREATE INDEX turns_reserved ON turns (id) WHERE reserved IS NOT NULL;
 
 -- index turns_running on turns
 CREATE UNIQUE INDEX turns_running ON turns (session_id) WHERE state = 'running';
+
+-- table unflushed on unflushed
+CREATE TABLE unflushed (
+    session_id TEXT    NOT NULL PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    after      INTEGER NOT NULL, -- the number of the last message that the provider has
+    life       TEXT    NOT NULL, -- the run of the gateway that wrote the row
+    since      INTEGER,
+    tries      INTEGER NOT NULL DEFAULT 0, -- flushes that failed
+    tried_at   INTEGER,
+    reason     TEXT    NOT NULL DEFAULT '' -- why the last one failed
+) STRICT;
 
 -- table usage on usage
 CREATE TABLE usage (

@@ -42,6 +42,8 @@ type Turn struct {
 	Reply   *Outbox
 	// Also are further inbox rows that the turn works on: they begin with it, and its answer is theirs.
 	Also []string
+	// Remember means that the messages of the turn are for the memory's provider: see Unflushed.
+	Remember bool
 	// Timeline is what the turn did, which is written with its end; empty: nothing is.
 	Timeline string
 	// Charge is what is written to the counters of budgets with the turn's begin or end; nil: nothing is, and what the turn has reserved
@@ -94,6 +96,9 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 			return errNotCurrent
 		}
 		if err := t.takeUp(append([]string{turn.Message}, turn.Also...)); err != nil {
+			return err
+		}
+		if err := t.remember(turn); err != nil {
 			return err
 		}
 		return t.appendMessages(v.ID, turn.ID, messages)

@@ -52,6 +52,7 @@ func Enabled(processes *process.Registry, opts Options, names []string) *Set {
 		{"files", NewFiles(opts)},
 		{"send_file", []Tool{SendFile{opts.Files}}},
 		{"web", NewWeb(opts)},
+		{"memory", NewMemory(opts.Notes, opts.OutputLimit)},
 		{"ask_user", []Tool{AskUser{opts.Asker}}},
 	} {
 		if slices.Contains(names, t.name) {

@@ -32,6 +32,8 @@ type Options struct {
 	Keep bool
 	// Files sends files to chats.
 	Files Files
+	// Notes keeps notes beyond conversations; nil: there are none.
+	Notes Notes
 	// Gate is asked before a step that can do harm; nil: every step is taken.
 	Gate Gate
 	// Asker asks people questions; nil: no person can be asked.

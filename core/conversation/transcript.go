@@ -16,23 +16,26 @@ import (
 	"gatewaytui/core/window"
 )
 
-// memory is the transcript of a conversation in the store, for the agent that works on it. What could not be written (a full
+// transcript is the transcript of a conversation in the store, for the agent that works on it. What could not be written (a full
 // disk) is kept, and written by the next Flush: an agent with something unsaved is never evicted (D5).
-type memory struct {
+type transcript struct {
 	store   Store
 	session string // the conversation's id
+	// key is that of its session, and notes get the conversation when it ends; nil: there are none.
+	key   string
+	notes Notes
 
 	pending atomic.Int64
 	mu      sync.Mutex // guards unsaved. It is held over the writes, so that steps reach the store in their order.
 	unsaved []write
 }
 
-var _ agent.Memory = (*memory)(nil)
+var _ agent.Memory = (*transcript)(nil)
 
 // write is something that the store still has to take.
 type write func(ctx context.Context) error
 
-func (m *memory) Load(ctx context.Context, first bool) (agent.Past, error) {
+func (m *transcript) Load(ctx context.Context, first bool) (agent.Past, error) {
 	if err := m.Flush(ctx); err != nil {
 		return agent.Past{}, err
 	}
@@ -67,14 +70,14 @@ func (m *memory) Load(ctx context.Context, first bool) (agent.Past, error) {
 	return past, nil
 }
 
-func (m *memory) Compact(ctx context.Context, turn string, c agent.Compaction) error {
+func (m *transcript) Compact(ctx context.Context, turn string, c agent.Compaction) error {
 	row := store.Compaction{Upto: c.Upto, Pruned: c.Pruned, Summary: c.Digest.Summary, Said: c.Digest.Said, At: time.Now()}
 	ctx, cancel := m.store.Patient(ctx)
 	defer cancel()
 	return m.Write(ctx, func(ctx context.Context) error { return m.store.Compact(ctx, m.session, turn, row) })
 }
 
-func (m *memory) Append(ctx context.Context, turn string, messages []model.Message, c *budget.Charge) error {
+func (m *transcript) Append(ctx context.Context, turn string, messages []model.Message, c *budget.Charge) error {
 	rows := stored(messages)
 	// An interrupt during the commit would leave it unknown whether the step was written, and it might be written twice.
 	ctx, cancel := m.store.Patient(ctx)
@@ -83,7 +86,7 @@ func (m *memory) Append(ctx context.Context, turn string, messages []model.Messa
 }
 
 // Write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.
-func (m *memory) Write(ctx context.Context, w func(context.Context) error) error {
+func (m *transcript) Write(ctx context.Context, w func(context.Context) error) error {
 	m.mu.Lock() // over I/O on purpose: only this conversation's turn, its end and its flush take this lock
 	defer m.mu.Unlock()
 	err := m.flush(ctx)
@@ -101,16 +104,16 @@ func (m *memory) Write(ctx context.Context, w func(context.Context) error) error
 	return err
 }
 
-func (m *memory) Unsaved() bool { return m.pending.Load() > 0 }
+func (m *transcript) Unsaved() bool { return m.pending.Load() > 0 }
 
-func (m *memory) Flush(ctx context.Context) error {
+func (m *transcript) Flush(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.flush(ctx)
 }
 
 // flush writes what is unsaved in its order. It drops what turns out to be stale: someone else ended that turn.
-func (m *memory) flush(ctx context.Context) error {
+func (m *transcript) flush(ctx context.Context) error {
 	for len(m.unsaved) > 0 {
 		if err := m.unsaved[0](ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 			return fmt.Errorf("write what is unsaved of session %s: %w", m.session, err)
@@ -121,8 +124,21 @@ func (m *memory) flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown has nothing to end: the store outlives every memory.
-func (m *memory) Shutdown(context.Context) error { return nil }
+// Remember gives the conversation to the provider of notes.
+func (m *transcript) Remember(ctx context.Context) error {
+	if m.notes == nil {
+		return nil
+	}
+	return m.notes.Flush(ctx, m.session)
+}
+
+// Shutdown ends what the provider of notes holds for the session: the store outlives every memory.
+func (m *transcript) Shutdown(ctx context.Context) error {
+	if m.notes == nil {
+		return nil
+	}
+	return m.notes.Shutdown(ctx, m.key)
+}
 
 // stored is messages as the store keeps them.
 func stored(messages []model.Message) []store.Message {
@@ -138,12 +154,12 @@ func stored(messages []model.Message) []store.Message {
 }
 
 // ExternalSession implements acp.Recall.
-func (m *memory) ExternalSession(ctx context.Context, agent string) (string, error) {
+func (m *transcript) ExternalSession(ctx context.Context, agent string) (string, error) {
 	return m.store.ExternalSession(ctx, m.session, agent)
 }
 
 // KeepExternalSession implements acp.Recall.
-func (m *memory) KeepExternalSession(ctx context.Context, agent, id string) error {
+func (m *transcript) KeepExternalSession(ctx context.Context, agent, id string) error {
 	ctx, cancel := m.store.Patient(ctx)
 	defer cancel()
 	return m.store.KeepExternalSession(ctx, m.session, agent, id, time.Now())

@@ -41,7 +41,7 @@ func say(text string) []model.Message {
 func TestWhatCouldNotBeWrittenIsWrittenLaterInItsOrder(t *testing.T) {
 	full := errors.New("disk full")
 	d := &disk{err: full}
-	m := &memory{store: d, session: "S"}
+	m := &transcript{store: d, session: "S"}
 	ctx := t.Context()
 	for _, text := range []string{"one", "two"} {
 		if err := m.Append(ctx, "T", say(text), nil); !errors.Is(err, full) {
@@ -63,7 +63,7 @@ func TestWhatCouldNotBeWrittenIsWrittenLaterInItsOrder(t *testing.T) {
 // D8, D10: a turn that was ended from outside writes nothing, now or later.
 func TestAStaleTurnWritesNothingNowOrLater(t *testing.T) {
 	d := &disk{err: store.ErrStaleTurn}
-	m := &memory{store: d, session: "S"}
+	m := &transcript{store: d, session: "S"}
 	if err := m.Append(t.Context(), "T", say("late"), nil); !errors.Is(err, agent.ErrStale) || m.Unsaved() {
 		t.Errorf("a stale append answers %v, unsaved %v", err, m.Unsaved())
 	}
