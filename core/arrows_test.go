@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"core/metrics":                     {"core/adapter", "core/agent", "core/approval", "core/limit", "core/model", "core/session", "core/store"},
 	"core/rates":                       {"core/ops"},
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},
+	"core/schedule":                    {"core/fence", "core/ops", "core/schedule/when", "core/session", "core/store", "core/term", "core/text", "core/tool"},
 	"core/schedule/when":               {},
 	"core/search/words":                {},
 	"core/memory":                      {"core/bound", "core/ops", "core/search/words", "core/session", "core/store", "core/term", "core/tool"},

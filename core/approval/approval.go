@@ -108,6 +108,8 @@ type Options struct {
 	People People
 	Table  Sessions
 	NewID  func() string
+	// Grants are the commands that the turn of a session may run without a person, because it is that of a job.
+	Grants func(session string) []string
 }
 
 // Book is the requests of a gateway, and the gate in front of its tools. Its methods may be called from any goroutine.

@@ -352,6 +352,25 @@ func TestTR3_WithoutAPersonItIsRefusedAtOnceWithARow(t *testing.T) {
 	}
 }
 
+func TestTR3_AJobRunsWhatItsGrantsNameAndNothingElse(t *testing.T) {
+	b := newBench(t, newRows())
+	b.grants = map[string][]string{"job:build": {"make"}}
+	job, other := call(b.turn("job:build")), call(b.turn("job:other"))
+	job.Unattended, other.Unattended = true, true
+	if err := b.book.Pass(t.Context(), job, command("make all")); err != nil {
+		t.Errorf("what was granted: %v", err)
+	}
+	for text, c := range map[string]tool.Call{"rm -rf build": job, "make all && rm -rf build": job, "make all": other, "rm -rf /": job} {
+		if err := b.book.Pass(t.Context(), c, command(text)); err == nil {
+			t.Errorf("%s of %s ran, which was not granted", text, c.Session)
+		}
+	}
+	b.mode = ModeStrict
+	if err := b.book.Pass(t.Context(), job, command("make all")); err == nil {
+		t.Error("an agent for which every step is asked ran a command by a grant")
+	}
+}
+
 func TestTR4_OnlyWhoMayAnswerCanAndTheReasonIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRows()

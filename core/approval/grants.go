@@ -17,7 +17,8 @@ import (
 // maxRules is how many rules one answer makes. A command that needs more is remembered as a whole.
 const maxRules = 5
 
-// granted reports whether an earlier answer allows a step now: of its turn, of its session, or for always.
+// granted reports whether an earlier answer allows a step now: of its turn, of its session, or for always. The grants of a job were
+// given when it was made.
 func (b *Book) granted(t *Terms, row store.Approval, step tool.Step) bool {
 	if step.Kind == tool.StepStop {
 		return false
@@ -38,6 +39,9 @@ func (b *Book) granted(t *Terms, row store.Approval, step tool.Step) bool {
 		}
 	}
 	b.mu.Unlock()
+	for _, rule := range b.o.Grants(row.Session) {
+		rules = append(rules, store.ApprovalRule{Agent: row.Agent, Environment: row.Environment, Folder: row.Folder, Kind: string(tool.StepCommand), Rule: rule})
+	}
 	return t.lift(rules, row, step)
 }
 

@@ -188,6 +188,7 @@ type chat struct {
 
 // bench is a book with everything around it. It is also its chats, its tasks and its meter.
 type bench struct {
+	grants map[string][]string // by session
 	t      testing.TB
 	book   *Book
 	table  *session.Table
@@ -213,7 +214,7 @@ func newBench(t testing.TB, rows Store) *bench {
 func (b *bench) begin() {
 	b.t.Helper()
 	b.book = New(Options{
-		Log: slog.New(slog.DiscardHandler), Events: b, Meter: b, Tasks: b, Chats: b, People: &b.people, Table: b.table, NewID: b.id,
+		Log: slog.New(slog.DiscardHandler), Events: b, Meter: b, Tasks: b, Chats: b, People: &b.people, Table: b.table, NewID: b.id, Grants: func(key string) []string { return b.grants[key] },
 	}, NewTerms(30*time.Minute, 30*24*time.Hour, func(e fence.Environment) *fence.Fence {
 		return &fence.Fence{Environment: e, Work: work, Home: "/home/u", Own: []string{"/home/u/.gatewaytui"}}
 	}, func(string) Mode { return b.mode }))

@@ -60,6 +60,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "approve", args: "ID [turn|session|always]", help: "allow what an agent asked for; for owners", run: c.approve},
 		{name: "deny", args: "ID [REASON]", help: "refuse what an agent asked for; for owners", run: c.deny},
 		{name: "answer", args: "ID TEXT", help: "answer what an agent asked you; your next message does too", run: c.answerQuestion},
+		{name: "jobs", args: "[add SCHEDULE: PROMPT|show NAME|run NAME|pause NAME|resume NAME|delete NAME]", help: "what runs at a time for you; add: a job whose answers come to this chat", run: c.jobs},
 		{name: "usage", help: "what the last turn, this conversation and your day used and cost", run: c.usage},
 		{name: "whoami", help: "who you are to the gateway, and what it does with this chat", run: c.whoami},
 		{name: "people", args: "[approve CODE|add ID|remove ID|role ID ROLE]", help: "who may speak to this gateway; let someone in, or not any more", run: c.people},

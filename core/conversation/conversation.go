@@ -74,6 +74,8 @@ type Gate interface {
 	Damaged() bool
 	// ClockDoubted reports whether nothing may be ended that goes by the wall clock.
 	ClockDoubted() bool
+	// Load brings the session of key into the table if only the store has it yet.
+	Load(ctx context.Context, key string) error
 }
 
 // Tasks runs tracked background work, whose owner waits for it. *background.Group is one.
@@ -141,6 +143,7 @@ type Options struct {
 	// Notes outlive conversations; nil: nothing does.
 	Notes     Notes
 	Approvals Approvals
+	Jobs      Jobs
 	Gate      Gate
 	Tasks     Tasks
 	Events    delivery.Emitter

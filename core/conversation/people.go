@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gatewaytui/core/access"
 	"gatewaytui/core/ops"
@@ -36,8 +37,11 @@ func (c *Conversations) roleOf(m session.Message, key string) (ops.Role, error) 
 	if m.Operator {
 		return m.Role, nil
 	}
-	platform := session.Platform(key)
-	now := c.o.People.Role(access.Person{Platform: platform, ID: session.PersonOf(m.User)})
+	platform, who := session.Platform(key), session.PersonOf(m.User)
+	if m.Job != "" { // a person of another platform made it
+		platform, who, _ = strings.Cut(m.User, ":")
+	}
+	now := c.o.People.Role(access.Person{Platform: platform, ID: who})
 	switch {
 	case !access.Decide(now, access.Talk, platform):
 		return "", errNoRole

@@ -21,6 +21,7 @@ var ownTools = []struct{ tool, sentence string }{
 	{"files_read", "You can read, change, list and search the files of your work folder with files_read, files_edit, files_write, files_list and files_search."},
 	{"memory_save", "You can keep notes beyond this conversation with memory_save, and find and delete them with memory_search and memory_forget."},
 	{"send_file", "You can send a file of your work folder to the chat with send_file."},
+	{"job_create", "You can do something later, or again and again, with job_create."},
 }
 
 // maxVariable bounds the value of a variable of a prompt, in cells.

@@ -21,7 +21,7 @@ func (r *turnRunner) spend(ctx context.Context, d *agent.Definition, models mode
 	if c.o.Budget == nil {
 		return nil
 	}
-	who := budget.Who{Turn: t.ID, Person: personOf(t), Budget: d.Budget, Agent: d.Name, Key: t.Session.Key, Target: t.Message.Target}
+	who := budget.Who{Turn: t.ID, Person: personOf(t), Budget: d.Budget, Agent: d.Name, Job: t.Message.Job, Key: t.Session.Key, Target: t.Message.Target}
 	if !session.IsRequest(t.Session.Key) { // the conversation of a request ends with it
 		who.Session = t.Session.ID
 	}
@@ -56,6 +56,9 @@ func (r *turnRunner) closeSpending() {
 
 // personOf names who wrote the turn's message: telegram:4711; empty: the platform names no one.
 func personOf(t *session.Turn) string {
+	if t.Message.Job != "" {
+		return t.Message.User
+	}
 	platform := session.Platform(t.Session.Key)
 	who := session.PersonOf(t.Message.User)
 	if who == "" || who == platform { // that is what programs are without a name

@@ -13,7 +13,7 @@ import (
 // newApprovals is the gate in front of the tools.
 func (g *Gateway) newApprovals() *approval.Book {
 	return approval.New(approval.Options{
-		Log: g.opts.Log, Events: askers{g}, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID,
+		Log: g.opts.Log, Events: askers{g}, Meter: g.metrics, Tasks: g.background, Chats: g.outbox, People: g.trust.people, Table: g.table, NewID: newID, Grants: g.jobs.Grants,
 	}, g.now().terms)
 }
 

@@ -47,6 +47,7 @@ func New(o Options) (*Gateway, error) {
 	reached := bounds{}
 	g.budget = g.newBudget()
 	g.buildLeaves(reached)
+	g.jobs = g.newJobs()
 	g.approvals = g.newApprovals()
 	g.trees = reap.New(g.procs, o.Config.Process.KillGrace.Duration)
 	g.buildConversations(reached)
@@ -58,9 +59,9 @@ func New(o Options) (*Gateway, error) {
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Held: g.held, Servers: g.servers, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
-			g.approvals, g.budget, g.trust.people, g.reloading,
+			g.approvals, g.budget, g.trust.people, g.reloading, g.jobs,
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health},
-		}, Notes: notesOf{g.memory}, Rules: g.approvals, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
+		}, Notes: notesOf{g.memory}, Rules: g.approvals, Jobs: g.jobs, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: func() (may, ask bool) {
 			choice := g.config().Tools.MayStop
 			return choice != config.No, choice == config.Ask
@@ -137,7 +138,7 @@ func (g *Gateway) buildConversations(reached bounds) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
 		Media:     o.Media,
-		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Notes: g.memory, Approvals: g.approvals, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
+		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Notes: g.memory, Approvals: g.approvals, Jobs: g.jobs, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
@@ -218,7 +219,7 @@ func (g *Gateway) tools(of *generation, names []string) *tool.Set {
 	}
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Notes: notes, Gate: g.approvals.Gate(of.terms), Asker: g.approvals,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Notes: notes, Gate: g.approvals.Gate(of.terms), Asker: g.approvals, Jobs: g.jobs,
 		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
 		Web: of.web, Reaches: of.reaches,
 	}, names).Masking(g.opts.Redactor.Mask)

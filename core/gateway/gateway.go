@@ -47,6 +47,7 @@ import (
 	"gatewaytui/core/rates"
 	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/schedule"
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
@@ -89,6 +90,7 @@ type Gateway struct {
 	notices       *notices.Notices
 	budget        *budget.Ledger
 	approvals     *approval.Book
+	jobs          *schedule.Book
 	reloading     *reloading
 }
 
@@ -141,7 +143,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
-	for _, watch := range []func(context.Context){g.watch, g.reloading.watch, g.health.WatchStore, g.recovery.Beat} {
+	for _, watch := range []func(context.Context){g.watch, g.reloading.watch, g.health.WatchStore, g.recovery.Beat, g.jobs.Watch} {
 		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
 	g.watchers.Go(func() { g.rates.Run(g.watchers.ctx, g.levels) })
@@ -249,6 +251,9 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.openApprovals(ctx); err != nil {
 		return err
 	}
+	if err := g.openJobs(ctx); err != nil {
+		return err
+	}
 	if err := g.procs.Open(ctx); err != nil {
 		return err
 	}
@@ -319,6 +324,7 @@ func (g *Gateway) watch(ctx context.Context) {
 				tick.Reset(every)
 			}
 			g.health.Check(ctx, now)
+			g.watchJobs(now)
 			g.conversations.Expire(ctx, now)
 			g.conversations.EscalateStalls(ctx, now)
 			g.table.Settle(now)

@@ -106,6 +106,7 @@ func (g *Gateway) put(next *generation) {
 	g.recovery.Use(retention(cfg))
 	g.notices.Use(cfg.Homes())
 	g.memory.Use(cfg.Memory.Provider)
+	g.jobs.Use(jobsOf(cfg))
 	setup := g.setup(next)
 	g.conversations.Use(setup)
 	g.table.Use(tableBounds(cfg), setup)

@@ -30,6 +30,7 @@ const (
 	LogDiscordStranger          = "discord.stranger"
 	LogDiscordUnlisted          = "discord.unlisted"
 	LogDropped                  = "log.dropped"
+	LogJob                      = "job"
 	LogForget                   = "people.forget"
 	LogPairingLocked            = "people.pairing_locked"
 	LogMadeAgain                = "log.made_again"

@@ -60,6 +60,15 @@ func PersonOf(user string) string {
 // and no process (TF28). The next life deletes what a crash leaves of one.
 const RequestPrefix = "api:request:"
 
+// JobPrefix begins the key of the session in which the runs of a job work. Each run begins a fresh conversation there.
+const JobPrefix = "job:"
+
+// JobKey is the key of the session of the job with this name.
+func JobKey(name string) string { return JobPrefix + name }
+
+// JobOf is the name of the job whose session has this key, or a /background session of it.
+func JobOf(key string) (name string, is bool) { return strings.CutPrefix(Owner(key), JobPrefix) }
+
 // BackgroundInfix and an id after a session's key make the key of a /background session of that conversation.
 const BackgroundInfix = ":bg:"
 

@@ -76,6 +76,8 @@ type Message struct {
 	Caller ops.Caller
 	// Unattended means that nothing waits for a person in its turn: what needs an approval is refused (TR3).
 	Unattended bool
+	// Job is the id of the run of a job that the message begins; User is then the person whose job it is, such as telegram:4711. Empty: none.
+	Job string
 	// Operator means that an operator sent it, over the control socket or in the console.
 	Operator bool
 	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.

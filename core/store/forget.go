@@ -226,6 +226,10 @@ var forgetSteps = []forgetStep{
 		args: func(q search) []any { return append([]any{stamp(q.At), q.keys, q.Platform}, q.person()...) }, change: []string{`DELETE FROM approvals WHERE id = ?1`},
 	},
 	{kind: "rules of approvals", key: "r.id", from: `approval_rules r WHERE r.session` + inList, args: search.byKey, change: []string{`DELETE FROM approval_rules WHERE id = ?1`}},
+	{
+		kind: "jobs", key: "j.name", from: `jobs j WHERE j.owner = ? || ':' || ?`,
+		args: func(q search) []any { return []any{q.Platform, q.ID} }, change: []string{`DELETE FROM job_runs WHERE job = ?1`, `DELETE FROM jobs WHERE name = ?1`},
+	},
 	{ // the row itself names what is to be removed
 		kind: "environments", key: "e.id", from: `environments e WHERE e.session` + inList,
 		args: search.byKey, change: []string{`UPDATE environments SET session = '' WHERE id = ?1`},

@@ -87,6 +87,13 @@ func person(t *testing.T, s *Store, at time.Time) {
 	must(err)
 	_, _, err = s.EndApproval(ctx, Approval{ID: "ask-3", State: ApprovalAllowed, Ended: at}, ApprovalRule{ID: "rule-1", Kind: "command", Rule: "make wordOf47", Session: "telegram:dm:47", At: at})
 	must(err)
+	for i, owner := range []string{"telegram:47", "telegram:48"} {
+		job := Job{Name: fmt.Sprint("job-", i), Source: "tool", Owner: owner, Schedule: "@daily", Zone: "UTC", Prompt: "prompt of " + owner, Missed: "once", Made: at}
+		if i == 0 {
+			job.Prompt = "look for wordOf47"
+		}
+		must(s.PutJobRuns(ctx, job, nil, JobRun{ID: fmt.Sprint("run-", i), Job: job.Name, Result: "failed", Reason: job.Prompt, Times: 1}))
+	}
 	p := Process{Life: "life-1", PID: 99, StartTicks: 1, Session: "telegram:dm:47", Command: "echo wordOf47", Policy: "session", StartedAt: at}
 	must(s.RecordProcesses(ctx, []Process{p}))
 	p.EndedAt, p.How = at, "itself"
@@ -124,7 +131,7 @@ func TestCV13_WhatIsKeptOfAPersonIsDeletedAndCounted(t *testing.T) {
 	}
 	want := Forgotten{
 		"messages to chats": 2, "drafts": 1, "received messages": 2, "quarantined rows": 1, "pins": 3, "summaries": 3, "messages": 6, "turns": 3,
-		"conversations": 3, "commands": 1, "approvals": 3, "rules of approvals": 1, "messages in shared conversations": 1, "names in shared conversations": 1,
+		"conversations": 3, "commands": 1, "approvals": 3, "rules of approvals": 1, "jobs": 1, "messages in shared conversations": 1, "names in shared conversations": 1,
 	}
 	if !maps.Equal(got, want) || !maps.Equal(preview, want) {
 		t.Errorf("deleted were %v and announced %v, want %v", got, preview, want)

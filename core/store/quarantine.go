@@ -123,6 +123,22 @@ var rowRules = []rowRule{
 		rules: []rule{{name, "id agent kind rule"}, {text, "environment folder session approval by"}, {whole(0, 1, "truth"), "whole"}, {moment, "at expires_at"}},
 	},
 	{
+		table: "jobs", where: "", names: []string{"name"}, key: []string{"name"},
+		rules: []rule{
+			{name, "name schedule zone prompt"},
+			{oneOf([]string{"config", "chat", "tool"}), "source"},
+			{oneOf([]string{"once", "skip"}), "missed"},
+			{text, "owner agent deliver target allow last_result last_reason"},
+			{whole(0, 1, "truth"), "paused"},
+			{moment, "made_at next_at last_at"},
+			{count, "failures"},
+		},
+	},
+	{
+		table: "job_runs", where: "WHERE result = 'running'", names: []string{"id"}, key: []string{"id"},
+		rules: []rule{{name, "id job"}, {text, "reason by"}, {moment, "due_at started_at"}, {none, "ended_at"}, {count, "times"}},
+	},
+	{
 		table: "environments", where: "", names: []string{"id"}, key: []string{"id"},
 		rules: []rule{{name, "id kind program"}, {text, "name session life"}, {whole(0, 1, "truth"), "made"}, {moment, "at"}},
 	},
@@ -189,7 +205,7 @@ func sound(column string) string {
 // Lists of validated tables, for QuarantineRows.
 var (
 	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
-	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "environments", "people", "pairings", "pairing_misses", "approvals", "approval_rules", "turns", "usage", "budget_notices", "budget_raises"}
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "environments", "people", "pairings", "pairing_misses", "approvals", "approval_rules", "jobs", "job_runs", "turns", "usage", "budget_notices", "budget_raises"}
 	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )

@@ -54,6 +54,7 @@ func Enabled(processes *process.Registry, opts Options, names []string) *Set {
 		{"web", NewWeb(opts)},
 		{"memory", NewMemory(opts.Notes, opts.OutputLimit)},
 		{"ask_user", []Tool{AskUser{opts.Asker}}},
+		{"jobs", NewJobs(opts)},
 	} {
 		if slices.Contains(names, t.name) {
 			all = append(all, t.tools...)

@@ -34,6 +34,8 @@ type Options struct {
 	Files Files
 	// Notes keeps notes beyond conversations; nil: there are none.
 	Notes Notes
+	// Jobs keeps jobs; nil: there are no tools for them.
+	Jobs Jobs
 	// Gate is asked before a step that can do harm; nil: every step is taken.
 	Gate Gate
 	// Asker asks people questions; nil: no person can be asked.
