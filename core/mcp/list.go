@@ -28,6 +28,8 @@ const (
 	maxPages = 200
 	// maxName bounds the name of a tool as a model sees it, which the protocols of models demand.
 	maxName = 64
+	// shownName is the room for a name in a reason, in runes.
+	shownName = 30
 	// maxAbout and maxSchema bound a description and a schema, in bytes.
 	maxAbout  = 4 << 10
 	maxSchema = 32 << 10
@@ -69,19 +71,20 @@ func (s *server) setTools(all []listed, refused []string) {
 			continue
 		}
 		if other, taken := by[t.Spec.Name]; taken {
-			refused = append(refused, fmt.Sprintf("the tools %s and %s would both be %s, so the second is not offered", term.Quote(other), term.Quote(t.Name), t.Spec.Name))
+			refused = append(refused, fmt.Sprintf("the tools %q and %q would both be %s, so the second is not offered", term.Clean(other, shownName), term.Clean(t.Name, shownName), t.Spec.Name))
 			continue
 		}
 		by[t.Spec.Name] = t.Name
 		t.trusted = matches(s.def.Trusted, t.Name)
 		kept = append(kept, t)
 	}
+	why := term.Clean(strings.Join(refused, "; "), maxProblem)
 	s.mu.Lock()
-	s.tools, s.known = kept, true
-	s.refused = term.Clean(strings.Join(refused, "; "), maxProblem)
+	news := why != "" && why != s.refused
+	s.tools, s.known, s.refused = kept, true, why
 	s.mu.Unlock()
-	if len(refused) > 0 {
-		s.set.o.Log.Warn("tools of a server not offered", "event", ops.LogServer, "server", s.def.Name, "error", term.Clean(strings.Join(refused, "; "), maxProblem))
+	if news {
+		s.set.o.Log.Warn("tools of a server not offered", "event", ops.LogServer, "server", s.def.Name, "error", why)
 	}
 }
 
@@ -138,7 +141,9 @@ func fetch(ctx context.Context, session *sdk.ClientSession, server string) (all 
 				refused = append(refused, fmt.Sprintf("the tool %s is not offered: %v", term.Quote(t.Name), err))
 				continue
 			}
-			all = append(all, listed{Name: t.Name, Spec: model.ToolSpec{Name: nameOf(server, t.Name), Description: about(t), Schema: schema}})
+			spec := specOf(server, t.Name)
+			spec.Description, spec.Schema = about(t), schema
+			all = append(all, listed{Name: t.Name, Spec: spec})
 		}
 		if len(all) > maxTools {
 			return all[:maxTools], append(refused, fmt.Sprintf("only the first %d of its tools are offered", maxTools)), nil
@@ -151,6 +156,9 @@ func fetch(ctx context.Context, session *sdk.ClientSession, server string) (all 
 		}
 	}
 }
+
+// specOf is a tool as a model sees it, without what it does.
+func specOf(server, tool string) model.ToolSpec { return model.ToolSpec{Name: nameOf(server, tool)} }
 
 // nameOf is the name of a tool for models: letters, digits, _ and - alone, at most maxName of them.
 func nameOf(server, tool string) string {

@@ -41,6 +41,9 @@ const (
 // errFrozen means that the server does not read what is written to it.
 var errFrozen = errors.New("the server does not read its input")
 
+// errNoMessage is the fault of a line that cannot be a message.
+var errNoMessage = errors.New("not a message")
+
 // pipes is a connection over the standard streams of a program. The SDK's own holds a lock over a write that has no deadline, so that a
 // server which does not read would hold each later call and the close.
 type pipes struct {
@@ -79,7 +82,10 @@ func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
 			p.broken(err)
 			return nil, err
 		}
-		message, err := jsonrpc.DecodeMessage(line)
+		var message jsonrpc.Message
+		if err = errNoMessage; bytes.HasPrefix(line, []byte("{")) {
+			message, err = jsonrpc.DecodeMessage(line)
+		}
 		if err != nil {
 			if p.junk += len(line) + 1; p.junk > maxJunk {
 				err = errors.New("the server prints what is not a message to its standard output")
