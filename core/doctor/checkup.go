@@ -84,6 +84,7 @@ var checks = []struct {
 	{"sandbox", (*checkup).checkSandbox},
 	{"containers", (*checkup).checkContainers},
 	{"browsers", (*checkup).checkBrowsers},
+	{"servers", (*checkup).checkServers},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
 	{"clock", (*checkup).checkClock},

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"path/filepath"
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/mcp"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
+	"gatewaytui/core/tool"
 )
 
 // serversDir is the folder of the home that keeps the lists of tools of servers.
@@ -16,7 +18,7 @@ const serversDir = "servers"
 func (g *Gateway) newServers() *mcp.Set {
 	set := mcp.New(mcp.Options{
 		Spawn: g.procs.Spawn, Folder: filepath.Join(g.opts.Home.Dir, serversDir), Workdir: g.workdir(),
-		KillGrace: g.config().Process.KillGrace.Duration, Presets: g.presets(), Files: g.opts.Media, OnState: g.serverChanged, Log: g.opts.Log,
+		KillGrace: g.config().Process.KillGrace.Duration, Presets: g.presets(), Files: g.opts.Media, Asker: servedQuestions{g}, OnState: g.serverChanged, Log: g.opts.Log,
 	})
 	set.Use(serversOf(g.config()))
 	return set
@@ -25,6 +27,14 @@ func (g *Gateway) newServers() *mcp.Set {
 // presets are the servers that need no command in the config, by name.
 func (g *Gateway) presets() map[string]mcp.Preset {
 	return map[string]mcp.Preset{config.PresetBrowser: g.launchBrowser}
+}
+
+// servedQuestions puts questions of servers to the book of approvals, which is made after the servers.
+type servedQuestions struct{ g *Gateway }
+
+// Ask implements tool.Asker.
+func (a servedQuestions) Ask(ctx context.Context, call tool.Call, q tool.Question) (string, error) {
+	return a.g.approvals.Ask(ctx, call, q)
 }
 
 // serversOf are the blocks [servers.NAME].

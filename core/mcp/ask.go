@@ -4,7 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,26 +18,41 @@ import (
 )
 
 const (
-	// maxQuestion bounds the text of a question, in bytes.
-	maxQuestion = 2 << 10
-	accepted    = "accept"
-	declined    = "decline"
+	// maxQuestion bounds the message of a question, and maxLabel the name of a field in it, in bytes. maxFields bounds the fields of an answer,
+	// each of which is a question of its own.
+	maxQuestion = 1000
+	maxLabel    = 200
+	maxFields   = 8
+
+	actionAccept  = "accept"
+	actionDecline = "decline"
+	actionCancel  = "cancel"
+
+	yes = "yes"
+	no  = "no"
 )
+
+// running is a call under way. A person who is asked in it has their own time, so its limit stands still meanwhile.
+type running struct {
+	ctx   context.Context
+	call  tool.Call
+	timer *time.Timer
+	limit time.Duration
+}
 
 // questions knows for which calls a server can ask. The protocol does not say to which call a question belongs, so it is put only while
 // one call is under way.
 type questions struct {
 	mu    sync.Mutex
-	calls map[*tool.Call]struct{}
+	calls map[*running]struct{}
 }
 
 // during notes a call until the returned function is called.
-func (q *questions) during(call tool.Call) func() {
-	one := &call
+func (q *questions) during(one *running) func() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.calls == nil {
-		q.calls = map[*tool.Call]struct{}{}
+		q.calls = map[*running]struct{}{}
 	}
 	q.calls[one] = struct{}{}
 	return func() {
@@ -41,40 +62,118 @@ func (q *questions) during(call tool.Call) func() {
 	}
 }
 
-// only is the call under way, if there is exactly one.
-func (q *questions) only() (tool.Call, bool) {
+// only is the call under way; nil: there is none, or more than one.
+func (q *questions) only() *running {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for one := range q.calls {
-		return *one, len(q.calls) == 1
+		if len(q.calls) == 1 {
+			return one
+		}
 	}
-	return tool.Call{}, false
+	return nil
 }
 
-// elicit answers a question of a server. It is declined where no person can be asked for a call that is under way.
+// elicit answers a question of a server. It is declined where no person can be asked for a call that is under way, and where a page of
+// the web is to be opened.
 func (l *link) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	call, one := l.asking.only()
-	if !one || call.Unattended || r.Params.Mode == "url" {
-		return &sdk.ElicitResult{Action: declined}, nil
+	one := l.asking.only()
+	if one == nil || r.Params.Mode == "url" {
+		return &sdk.ElicitResult{Action: actionDecline}, nil
 	}
-	var schema []byte
-	if r.Params.RequestedSchema != nil {
-		var err error
-		if schema, err = json.Marshal(r.Params.RequestedSchema); err != nil || len(schema) > maxSchema {
-			return nil, errors.New("the schema of the question cannot be used")
-		}
+	all, err := fieldsOf(r.Params.RequestedSchema)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	values, yes, err := l.server.set.o.Asker.Ask(ctx, Question{
-		Server: l.server.def.Name, Session: call.Session, Turn: call.Turn, Text: plain(r.Params.Message, maxQuestion), Schema: schema,
-	})
-	switch {
-	case err != nil:
-		return nil, errors.New("the question was not answered")
-	case !yes:
-		return &sdk.ElicitResult{Action: declined}, nil
+	defer context.AfterFunc(one.ctx, cancel)()
+	one.timer.Stop()
+	defer one.timer.Reset(one.limit)
+	about := "The server " + l.server.def.Name + " asks: " + plain(r.Params.Message, maxQuestion)
+	content := map[string]any{}
+	if len(all) == 0 {
+		all = []field{{options: []string{yes, no}}}
 	}
-	return &sdk.ElicitResult{Action: accepted, Content: values}, nil
+	for _, f := range all {
+		answer, err := l.server.set.o.Asker.Ask(ctx, one.call, tool.Question{Text: f.question(about), Options: f.options})
+		if withheld, is := errors.AsType[*tool.WithheldError](err); is && withheld.Declined || err == nil && f.name == "" && answer == no {
+			return &sdk.ElicitResult{Action: actionDecline}, nil
+		}
+		if err != nil {
+			return &sdk.ElicitResult{Action: actionCancel}, nil
+		}
+		if f.name == "" {
+			continue
+		}
+		if content[f.name], err = f.value(answer); err != nil {
+			return &sdk.ElicitResult{Action: actionCancel}, nil
+		}
+	}
+	return &sdk.ElicitResult{Action: actionAccept, Content: content}, nil
+}
+
+// field is one value that a server asks for.
+type field struct {
+	name, label, kind string
+	options           []string
+}
+
+// question is the text of the question for a field.
+func (f field) question(about string) string {
+	if f.name == "" {
+		return about
+	}
+	return about + "\n" + f.label
+}
+
+// value is an answer as the schema has it.
+func (f field) value(answer string) (any, error) {
+	switch f.kind {
+	case "boolean":
+		return answer == yes, nil
+	case "integer":
+		return strconv.ParseInt(strings.TrimSpace(answer), 10, 64)
+	case "number":
+		return strconv.ParseFloat(strings.TrimSpace(answer), 64)
+	}
+	return answer, nil
+}
+
+// fieldsOf are the fields of the schema of an answer, by name.
+func fieldsOf(schema any) (all []field, err error) {
+	data, err := json.Marshal(schema)
+	if err != nil || len(data) > maxSchema {
+		return nil, errors.New("the schema of the answer cannot be used")
+	}
+	var object struct {
+		Properties map[string]struct {
+			Type        string   `json:"type"`
+			Title       string   `json:"title"`
+			Description string   `json:"description"`
+			Enum        []string `json:"enum"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, errors.New("the schema of the answer is not one of plain fields")
+	}
+	if len(object.Properties) > maxFields {
+		return nil, fmt.Errorf("the schema of the answer has more than %d fields", maxFields)
+	}
+	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
+		p := object.Properties[name]
+		f := field{name: name, kind: p.Type, options: p.Enum, label: plain(name, maxLabel)}
+		for _, said := range []string{p.Title, p.Description} {
+			if said != "" {
+				f.label += ": " + plain(said, maxLabel)
+				break
+			}
+		}
+		if p.Type == "boolean" {
+			f.options = []string{yes, no}
+		}
+		all = append(all, f)
+	}
+	return all, nil
 }

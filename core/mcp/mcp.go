@@ -27,6 +27,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/tool"
 )
 
 // The scopes of a server: one of each session, or one of the gateway.
@@ -88,21 +89,6 @@ type Files interface {
 	Keep(session, name string, content []byte) (path string, err error)
 }
 
-// Question is what a server asks a person in the middle of a call.
-type Question struct {
-	// Server asks. Session and Turn are those of its one call under way.
-	Server, Session, Turn string
-	// Text is the message of the server, and Schema the JSON Schema of the answer, an object of plain fields; nil: yes or no is asked.
-	Text   string
-	Schema []byte
-}
-
-// Asker puts questions to people.
-type Asker interface {
-	// Ask waits for the answer, until ctx ends. accepted is false where the person refused; then values is nil.
-	Ask(ctx context.Context, q Question) (values map[string]any, accepted bool, err error)
-}
-
 // Options of a Set. Spawn, Folder, Workdir and Log are needed.
 type Options struct {
 	// Spawn starts a process. *process.Registry has it.
@@ -115,7 +101,7 @@ type Options struct {
 	Presets map[string]Preset
 	// Files keeps what is not text; nil: it is described and dropped. Asker puts questions to people; nil: every question is declined.
 	Files Files
-	Asker Asker
+	Asker tool.Asker
 	// OnState is called after each change of a server's state, in any order, from any goroutine. It must not wait. nil: no call.
 	OnState func(ops.Server)
 	Log     *slog.Logger

@@ -170,15 +170,18 @@ func (s *server) call(ctx context.Context, call tool.Call, name string, argument
 
 // call makes one call over the connection.
 func (l *link) call(ctx context.Context, call tool.Call, name string, arguments json.RawMessage) (*sdk.CallToolResult, error) {
-	limited, cancel := context.WithTimeout(ctx, l.server.def.Timeout)
-	defer cancel()
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := l.server.def.Timeout
+	timer := time.AfterFunc(limit, func() { cancel(errSilent) })
+	defer timer.Stop()
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-limited.Done():
-		return nil, fmt.Errorf("%d calls run already: %w", maxCalls, limited.Err())
+		return nil, fmt.Errorf("%d calls run already: %w", maxCalls, context.Cause(limited))
 	}
-	defer l.asking.during(call)()
+	defer l.asking.during(&running{ctx: ctx, call: call, timer: timer, limit: limit})()
 	result, err := l.session.CallTool(limited, &sdk.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		err = errSilent

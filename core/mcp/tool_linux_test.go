@@ -153,14 +153,14 @@ func TestHR1_ManyToolsAreOfferedBySearch(t *testing.T) {
 
 // asker answers each question.
 type asker struct {
-	answer map[string]any
+	answer string
 	err    error
-	asked  chan Question
+	asked  chan tool.Question
 }
 
-func (a *asker) Ask(_ context.Context, q Question) (map[string]any, bool, error) {
+func (a *asker) Ask(_ context.Context, _ tool.Call, q tool.Question) (string, error) {
 	a.asked <- q
-	return a.answer, a.answer != nil, a.err
+	return a.answer, a.err
 }
 
 func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {
@@ -168,15 +168,15 @@ func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {
 		asker *asker
 		want  string
 	}{
-		"the answer reaches the server":      {&asker{answer: map[string]any{"name": "maria"}}, `{"action":"accept","content":{"name":"maria"}}`},
-		"a refusal reaches the server":       {&asker{}, `{"action":"decline"}`},
-		"without a person it is refused":     {nil, ``},
-		"a question that fails is an error ": {&asker{err: errors.New("no person")}, ``},
+		"the answer reaches the server":     {&asker{answer: "maria"}, `{"action":"accept","content":{"name":"maria"}}`},
+		"a refusal reaches the server":      {&asker{err: &tool.WithheldError{Declined: true}}, `{"action":"decline"}`},
+		"without an answer it is cancelled": {&asker{err: errors.New("expired")}, `{"action":"cancel"}`},
+		"without a person it is no answer":  {nil, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, func(o *Options) {
 				if tc.asker != nil {
-					tc.asker.asked = make(chan Question, 1)
+					tc.asker.asked = make(chan tool.Question, 1)
 					o.Asker = tc.asker
 				}
 			}, playing("files"))
@@ -186,10 +186,39 @@ func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {
 			if tc.asker == nil {
 				return
 			}
-			if q := <-tc.asker.asked; q.Text != "your name?" || q.Session != "a" || q.Turn != "turn" || q.Server != "files" || !json.Valid(q.Schema) {
+			if q := <-tc.asker.asked; q.Text != "The server files asks: your name?\nname" || len(q.Options) != 0 {
 				t.Errorf("the question was %+v", q)
 			}
 		})
+	}
+}
+
+func TestHR1_AnAnswerHasTheFieldsThatTheServerAsksFor(t *testing.T) {
+	var schema any
+	text := `{"type":"object","properties":{"age":{"type":"integer","title":"Your age"},"sure":{"type":"boolean"},"size":{"type":"string","enum":["s","l"],"description":"the size\u0007"}}}`
+	if err := json.Unmarshal([]byte(text), &schema); err != nil {
+		t.Fatal(err)
+	}
+	all, err := fieldsOf(schema)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, want := range []struct {
+		label, answer string
+		options       []string
+		value         any
+	}{
+		{"age: Your age", "41", nil, int64(41)},
+		{"size: the size", "l", []string{"s", "l"}, "l"},
+		{"sure", "yes", []string{"yes", "no"}, true},
+	} {
+		f := all[i]
+		if got, err := f.value(want.answer); f.label != want.label || !slices.Equal(f.options, want.options) || got != want.value || err != nil {
+			t.Errorf("%+v: %v, %v; want %+v", f, got, err, want)
+		}
+	}
+	if _, err := all[0].value("many"); err == nil {
+		t.Error("a word is a number")
 	}
 }
 

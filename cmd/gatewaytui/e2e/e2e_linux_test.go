@@ -27,6 +27,7 @@ import (
 
 	"gatewaytui/fixtures/docker"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/mcptest"
 	"gatewaytui/fixtures/shortdir"
 )
 
@@ -41,6 +42,10 @@ const waiting = "6"
 
 func TestMain(m *testing.M) {
 	docker.Play()
+	if len(os.Args) > 1 && os.Args[1] == mcptest.Argument {
+		mcptest.Main(os.Args[2:])
+		os.Exit(0)
+	}
 	if code, is := attacker(os.Args); is {
 		os.Exit(code)
 	}
