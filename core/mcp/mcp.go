@@ -30,12 +30,6 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// The scopes of a server: one of each session, or one of the gateway.
-const (
-	ScopeSession = ops.ServerOfSession
-	ScopeGateway = ops.ServerOfGateway
-)
-
 // ErrClosed refuses calls after CloseAll.
 var ErrClosed = errors.New("no tool server is used any more: the gateway is stopping")
 
@@ -48,7 +42,8 @@ type Definition struct {
 	URL, Preset string
 	// Headers are sent to URL: the names of the variables that hold their values, by header.
 	Headers map[string]string
-	Scope   string
+	// Scope is ops.ServerOfSession or ops.ServerOfGateway.
+	Scope string
 	// Trusted and Tools are patterns of names, in which * is any text.
 	Trusted, Tools []string
 	// Withheld are patterns of names that are not offered even if Tools has them.

@@ -74,7 +74,7 @@ func TestHR1_AServerThatDoesNotRunOffersTheToolsOfTheListThatIsKept(t *testing.T
 }
 
 func TestHR1_TheScopeSaysWhoSharesAServer(t *testing.T) {
-	for scope, want := range map[string]int{ScopeSession: 2, ScopeGateway: 1} {
+	for scope, want := range map[string]int{ops.ServerOfSession: 2, ops.ServerOfGateway: 1} {
 		t.Run(scope, func(t *testing.T) {
 			d := playing("files")
 			d.Scope = scope

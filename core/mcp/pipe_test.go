@@ -52,7 +52,7 @@ func TestHR1_AConnectionReadsMessagesAndNothingElse(t *testing.T) {
 		"answers and requests are read":                {answer + request, 2, 0, "EOF"},
 		"lines that are not messages are left out":     {"hello\n\n{}\n[1]\nnull\n" + answer, 1, 0, "EOF"},
 		"a line without its end is not a message":      {answer + `{"jsonrpc":"2.0","id":2,"result":{}}`, 1, 0, "EOF"},
-		"notifications are left out, changes are told": {changed + `{"jsonrpc":"2.0","method":"notifications/message","params":{}}` + "\n" + changed + answer, 1, 2, "EOF"},
+		"notifications are left out, changes are seen": {changed + `{"jsonrpc":"2.0","method":"notifications/message","params":{}}` + "\n" + changed + answer, 1, 2, "EOF"},
 		"much that is not a message ends it":           {strings.Repeat("junk\n", maxJunk/4), 0, 0, "not a message"},
 		"a message that is too long ends it":           {`{"x":"` + strings.Repeat("x", maxMessage) + `"}` + "\n", 0, 0, "longer than"},
 		"many requests at once end it":                 {strings.Repeat(request, maxAsked+1), maxAsked, 0, "requests of its own"},

@@ -98,7 +98,7 @@ func (s *server) answered() {
 
 // key is the session under which the instance for a session runs.
 func (s *server) key(session string) string {
-	if s.def.Scope == ScopeGateway {
+	if s.def.Scope == ops.ServerOfGateway {
 		return ""
 	}
 	return session

@@ -111,7 +111,7 @@ func (f *folder) Keep(session, name string, content []byte) (string, error) {
 // playing is a definition of a server that behaves so.
 func playing(name string, behaviours ...string) Definition {
 	return Definition{
-		Name: name, Command: append([]string{os.Args[0], mcptest.Argument}, behaviours...), Scope: ScopeSession, Trusted: []string{"*"}, Tools: []string{"*"},
+		Name: name, Command: append([]string{os.Args[0], mcptest.Argument}, behaviours...), Scope: ops.ServerOfSession, Trusted: []string{"*"}, Tools: []string{"*"},
 		Timeout: 30 * time.Second, Idle: 10 * time.Minute,
 	}
 }
