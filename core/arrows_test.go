@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"core/approval":                    {"core/access", "core/fence", "core/ops", "core/session", "core/store", "core/term", "core/text", "core/tool"},
 	"core/access":                      {"core/ops", "core/people", "core/store", "core/term"},
 	"core/reap":                        {"core/agent", "core/process", "core/shutdown"},
-	"core/metrics":                     {"core/adapter", "core/agent", "core/approval", "core/limit", "core/model", "core/session", "core/store"},
+	"core/metrics":                     {"core/adapter", "core/agent", "core/approval", "core/limit", "core/model", "core/ops", "core/session", "core/store"},
 	"core/rates":                       {"core/ops"},
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/schedule":                    {"core/fence", "core/ops", "core/schedule/when", "core/session", "core/store", "core/term", "core/text", "core/tool"},

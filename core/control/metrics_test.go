@@ -22,6 +22,8 @@ func TestMetricsShowWhatTheConsoleShows(t *testing.T) {
 		down, _ := newFake().Shutdown(context.Background())
 		s.Shutdown = &down
 		s.Adapters[0].Name = "api\xff"
+		s.Servers = []ops.Server{{Name: "files", State: ops.ServerReady}, {Name: "github", State: ops.ServerFailed}, {Name: "web", State: ops.ServerReady}}
+		s.Jobs, s.Held = []ops.Job{{Name: "morning", State: ops.JobPaused}}, []ops.Held{{Kind: ops.HeldBrowser}}
 		return s, err
 	}
 	r := serve(t, f, func(o *Options) { o.Gatherer = extra })
@@ -37,6 +39,8 @@ func TestMetricsShowWhatTheConsoleShows(t *testing.T) {
 		"gatewaytui_queued_messages 2", "gatewaytui_background_tasks 0", `gatewaytui_shutdown_phase{phase="drain"} 1`,
 		`gatewaytui_shutdown_phase{phase="mark"} 0`, "gatewaytui_shutdown_blockers 1", `gatewaytui_build_info{version="1.2.3"} 1`,
 		"gatewaytui_turns_total 1",
+		`gatewaytui_servers{state="ready"} 2`, `gatewaytui_servers{state="failed"} 1`, `gatewaytui_servers{state="idle"} 0`,
+		`gatewaytui_jobs{state="paused"} 1`, `gatewaytui_jobs{state="failed"} 0`, `gatewaytui_held{kind="browser"} 1`, `gatewaytui_held{kind="acp"} 0`,
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no line %q", want)

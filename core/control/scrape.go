@@ -331,6 +331,15 @@ func (c rowCollector) Collect(ch chan<- prometheus.Metric) {
 			labelled("gatewaytui_adapter_state", "Whether the adapter is in the state.", truth(a.State == st), prometheus.Labels{"adapter": a.Name, "state": string(st)})
 		}
 	}
+	for _, st := range ops.ServerStates {
+		labelled("gatewaytui_servers", "MCP servers in the state: each running one, and each configured one that does not run.", tally(s.Servers, func(r ops.Server) bool { return r.State == st }), prometheus.Labels{"state": string(st)})
+	}
+	for _, st := range ops.JobStates {
+		labelled("gatewaytui_jobs", "Jobs in the state.", tally(s.Jobs, func(r ops.Job) bool { return r.State == st }), prometheus.Labels{"state": string(st)})
+	}
+	for _, kind := range ops.HeldKinds {
+		labelled("gatewaytui_held", "What sessions and the gateway hold besides processes and environments, by kind.", tally(s.Held, func(r ops.Held) bool { return r.Kind == kind }), prometheus.Labels{"kind": string(kind)})
+	}
 	if s.Shutdown == nil {
 		return
 	}
@@ -339,6 +348,13 @@ func (c rowCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge("gatewaytui_shutdown_blockers", "Items that the running phase of a shutdown waits for.", float64(len(s.Shutdown.Blockers())))
 	gauge("gatewaytui_shutdown_deadline_timestamp_seconds", "When the running shutdown is over at the latest.", float64(s.Shutdown.DeadlineAt.UnixMilli())/1000)
+}
+
+func tally[T any](rows []T, is func(T) bool) (n float64) {
+	for _, r := range rows {
+		n += truth(is(r))
+	}
+	return n
 }
 
 func truth(b bool) float64 {

@@ -38,6 +38,7 @@ type Metrics struct {
 	calls, tokens, cost       *prometheus.CounterVec
 	fallbacks                 *prometheus.CounterVec
 	approvals                 *prometheus.CounterVec
+	toolCalls, jobRuns        *prometheus.CounterVec
 	callSeconds               *prometheus.HistogramVec
 }
 
@@ -77,6 +78,7 @@ func New(adapters, models []string, read Gauges) *Metrics {
 	for _, outcome := range approval.Outcomes {
 		m.approvals.WithLabelValues(outcome)
 	}
+	m.countTools()
 	gauge := func(name, help string, of func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of))
 	}

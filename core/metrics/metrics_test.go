@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"gatewaytui/core/adapter"
@@ -86,5 +87,35 @@ func TestCV5_EachModelThatACallMovedOnFromIsCounted(t *testing.T) {
 		if err := m.fallbacks.WithLabelValues(pair[0], pair[1]).Write(&pb); err != nil || pb.GetCounter().GetValue() != want {
 			t.Errorf("%v: %v, want %v (%v)", pair, pb.GetCounter().GetValue(), want, err)
 		}
+	}
+}
+
+// The tools of MCP servers have names from outside, and so have tools that there are not.
+func TestACallOfAToolIsCountedUnderAKnownNameAndResult(t *testing.T) {
+	m := New(nil, nil, Gauges{Ready: none, Commits: none, Lives: none, Outbox: none, Repeated: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{}})
+	own := []string{"terminal", "files_read"}
+	for _, call := range [][2]string{
+		{"terminal", ""}, {"terminal", ""}, {"terminal", "failed"}, {"files__read", ""}, {"x\xff__y", "interrupted"}, {"invented", "failed"}, {"invented2", "odd"}, {"files_read", "not run"},
+	} {
+		m.ToolCalled(own, call[0], call[1])
+	}
+	m.JobEnded("done")
+	m.JobEnded("odd")
+	value := func(c *prometheus.CounterVec, labels ...string) float64 {
+		var pb dto.Metric
+		if err := c.WithLabelValues(labels...).Write(&pb); err != nil {
+			t.Fatal(err)
+		}
+		return pb.GetCounter().GetValue()
+	}
+	for labels, want := range map[[2]string]float64{
+		{"terminal", "ok"}: 2, {"terminal", "failed"}: 1, {"server", "ok"}: 1, {"server", "interrupted"}: 1, {"other", "failed"}: 1, {"other", "other"}: 1, {"files_read", "not run"}: 1,
+	} {
+		if got := value(m.toolCalls, labels[0], labels[1]); got != want {
+			t.Errorf("%v is counted %v times, want %v", labels, got, want)
+		}
+	}
+	if done, odd := value(m.jobRuns, "done"), value(m.jobRuns, "other"); done != 1 || odd != 1 {
+		t.Errorf("%v runs were done and %v ended otherwise, want 1 and 1", done, odd)
 	}
 }

@@ -64,6 +64,9 @@ const (
 	ServerClosing  ServerState = "closing"
 )
 
+// ServerStates is every state of a server.
+var ServerStates = []ServerState{ServerIdle, ServerStarting, ServerReady, ServerBackoff, ServerFailed, ServerClosing}
+
 // Troubled reports whether a server in this state does not do its work although someone uses it.
 func (s ServerState) Troubled() bool { return s == ServerBackoff || s == ServerFailed }
 
@@ -109,6 +112,9 @@ const (
 	JobFailed  JobState = "failed"
 	JobEnded   JobState = "ended"
 )
+
+// JobStates is every state of a job.
+var JobStates = []JobState{JobWaiting, JobRunning, JobPaused, JobFailed, JobEnded}
 
 // JobResult is how a run of a job ended.
 type JobResult string

@@ -25,7 +25,8 @@ type Set struct {
 	tools []Tool
 	specs []model.ToolSpec // of tools: every model call of every agent needs them
 	limit int
-	mask  func(string) string // nil: nothing is masked
+	mask  func(string) string       // nil: nothing is masked
+	count func(name, result string) // nil: no call is counted
 }
 
 // NewSet returns a set of tools whose results are at most limit bytes each (at least minLimit). If two tools have the
@@ -70,6 +71,14 @@ func (s *Set) Masking(mask func(string) string) *Set {
 	return &masking
 }
 
+// Counting returns the set with each call counted: the name of the tool, and what became of it as the timeline says, empty if the call was
+// done. count may be called from any goroutine, and must not wait.
+func (s *Set) Counting(count func(name, result string)) *Set {
+	counting := *s
+	counting.count = count
+	return &counting
+}
+
 // add adds a tool unless the name exists.
 func (s *Set) add(t Tool) {
 	if spec := t.Spec(); s.find(spec.Name) == nil {
@@ -91,7 +100,7 @@ func (s *Set) Names() []string {
 
 // Subset returns the set of the named tools. A name that is not in s is an error that lists the ones that are.
 func (s *Set) Subset(names []string) (*Set, error) {
-	sub := &Set{limit: s.limit, mask: s.mask}
+	sub := &Set{limit: s.limit, mask: s.mask, count: s.count}
 	for _, name := range names {
 		t := s.find(name)
 		if t == nil {
@@ -107,7 +116,7 @@ func (s *Set) With(more ...Tool) *Set {
 	if len(more) == 0 {
 		return s
 	}
-	all := &Set{tools: slices.Clone(s.tools), specs: slices.Clone(s.specs), limit: s.limit, mask: s.mask}
+	all := &Set{tools: slices.Clone(s.tools), specs: slices.Clone(s.specs), limit: s.limit, mask: s.mask, count: s.count}
 	for _, t := range more {
 		all.add(t)
 	}
@@ -131,7 +140,11 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	if _, withheld := errors.AsType[*WithheldError](err); err != nil && ctx.Err() != nil && !withheld {
 		err = errors.New("interrupted before it was done; it may or may not have taken effect")
 	}
-	call.Span.End(result(ctx, err))
+	became := result(ctx, err)
+	call.Span.End(became)
+	if s.count != nil {
+		s.count(name, became)
+	}
 	if err != nil {
 		text = errorText(err)
 	}

@@ -26,6 +26,9 @@ func (p Printer) Status(s ops.Status) {
 	n := s.Counts
 	p.Say("counts      %s, %s, %s, %s, %d of %s connected", text.Count(n.Sessions, "session"), text.Count(n.RunningTurns, "running turn"),
 		text.Count(n.CachedAgents, "cached agent"), text.Count(n.Processes, "process"), n.AdaptersConnected, text.Count(n.Adapters, "adapter"))
+	if held := heldCounts(n); held != "" {
+		p.Say("held        %s", held)
+	}
 	for _, line := range limitLines(s.Limits) {
 		p.Say("limits      %s", line)
 	}
@@ -62,6 +65,24 @@ func (p Printer) Status(s ops.Status) {
 	for _, w := range s.Warnings {
 		p.Say("warning     %s: %s (for %s)", w.Code, w.Message, text.Ago(w.Since.Time))
 	}
+}
+
+// heldCounts is how many servers, browsers and jobs there are; empty: none.
+func heldCounts(n ops.Counts) string {
+	var parts []string
+	add := func(n, bad int, thing, how string) {
+		switch {
+		case n == 0 && bad == 0:
+		case bad > 0:
+			parts = append(parts, fmt.Sprintf("%s (%d %s)", text.Count(n, thing), bad, how))
+		default:
+			parts = append(parts, text.Count(n, thing))
+		}
+	}
+	add(n.Servers, n.ServersTroubled, "server", "not working")
+	add(n.Browsers, 0, "browser", "")
+	add(n.Jobs, n.JobsFailed, "job", "failed")
+	return strings.Join(parts, ", ")
 }
 
 // spentToday is what a budget has used today, of how much.
