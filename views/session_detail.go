@@ -34,8 +34,24 @@ func sessionDetails(s *Screen, r *ops.Session, p pane) []string {
 			{"id", or(r.ID, unknown)},
 		},
 	)...)
+	if rows := sessionHolds(s, r.Key); len(rows) > 0 {
+		lines = append(append(lines, "", s.heading("holds")), rows...)
+	}
 	if procs := sessionProcesses(s, r.Key); r.Processes > 0 && len(procs) > 0 {
 		lines = append(append(lines, "", s.heading("processes")), procs...)
+	}
+	return lines
+}
+
+// sessionHolds are the servers, browsers and external agents of a session.
+func sessionHolds(s *Screen, key string) (lines []string) {
+	for i := range s.Snap.Held {
+		r := &s.Snap.Held[i]
+		if r.Session != key || key == "" || r.Kind == KindJob {
+			continue
+		}
+		b := heldBadges.of(r.State)
+		lines = append(lines, " "+s.cell(Plain, shown(string(r.Kind)), 8)+" "+s.cell(Plain, shown(r.ID), 16)+" "+s.cell(b.role, s.badge(b), 13)+" "+s.clean(r.Detail, maxShown))
 	}
 	return lines
 }

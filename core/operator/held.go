@@ -191,11 +191,11 @@ func (op *Operator) previewServer(p *ops.Preview, cmd ops.Command) {
 		if s.Name != cmd.Target || s.State == ops.ServerIdle {
 			continue
 		}
-		of := "of the gateway"
+		name := "server " + s.Name
 		if s.Session != "" {
-			of = "of " + s.Session
+			name += " of " + s.Session
 		}
-		p.Closes = append(p.Closes, "server "+s.Name+" "+of)
+		p.Closes = append(p.Closes, name)
 		p.EndsWork = true
 	}
 	if p.EndsWork {
