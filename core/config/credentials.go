@@ -27,7 +27,7 @@ func (c Credential) Why() string {
 
 // Credentials are the credentials of a config.
 type Credentials struct {
-	API, Telegram, Discord, Transcription Credential
+	API, Telegram, Discord, Transcription, Search Credential
 	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
@@ -51,12 +51,13 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 		Discord:  read(c.Adapters.Discord.TokenEnv, c.Adapters.Discord.TokenFile),
 
 		Transcription: read(c.Transcription.APIKeyEnv, ""),
+		Search:        read(c.Web.SearchKeyEnv, ""),
 	}
 }
 
 // Values are the secrets themselves, for the redactor.
 func (c Credentials) Values() []string {
-	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Local.Value}
+	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Search.Value, c.Local.Value}
 	for _, one := range c.Models {
 		values = append(values, one.Value)
 	}
@@ -65,7 +66,7 @@ func (c Credentials) Values() []string {
 
 // Short are the sources of the secrets that are too short to be masked in what tools print.
 func (c Credentials) Short() (sources []string) {
-	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription}
+	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription, c.Search}
 	for _, name := range Names(c.Models) {
 		all = append(all, c.Models[name])
 	}
