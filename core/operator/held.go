@@ -28,6 +28,9 @@ type Jobs interface {
 	Resume(ctx context.Context, name, by string) error
 	// Delete deletes a job; one of the config is CodeInvalid.
 	Delete(ctx context.Context, name, by string) error
+	// Forget deletes the jobs of a person, such as telegram:4711. each gets the session key of a job before that job is deleted, and
+	// may keep it by an error.
+	Forget(ctx context.Context, person string, each func(key string) error) (deleted int, err error)
 }
 
 // Held is what sessions and the gateway hold besides processes and environments.

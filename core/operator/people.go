@@ -20,6 +20,8 @@ const (
 	forgetBound = 10 * time.Minute
 	// forgetPreview is what it may take to count what would be deleted.
 	forgetPreview = 10 * time.Second
+	// forgetRuns is of how many runs of a job the conversations are deleted at once.
+	forgetRuns = 100
 )
 
 // newPeople is what deletes people from the parts of this gateway.
@@ -32,12 +34,37 @@ func (op *Operator) newPeople() *people.People {
 				return 0, err
 			}
 			return op.o.Intake.Forget(ctx, f, keys, open)
-		}}, {Kind: "files", Forget: op.forgetFiles}},
+		}}, {Kind: "files", Forget: op.forgetFiles}, {Kind: "jobs", Forget: op.forgetJobs}},
 		After: []people.Holder{{Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
 			return 0, op.o.Search.Forget(ctx)
 		}}, {Kind: "rows about who may speak", Forget: func(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
 			return op.o.People.Forget(ctx, access.Person{Platform: f.Platform, ID: f.ID}, f.At)
 		}}},
+	})
+}
+
+// forgetJobs deletes the jobs of a person with what was said in their runs.
+func (op *Operator) forgetJobs(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
+	if op.o.Jobs == nil {
+		return 0, nil
+	}
+	return op.o.Jobs.Forget(ctx, f.Platform+":"+f.ID, func(key string) error {
+		if err := op.o.Conversations.Forget(ctx, key); err != nil {
+			return err
+		}
+		for {
+			ended, err := op.store().EndedSessions(ctx, key, forgetRuns)
+			if err != nil || len(ended) == 0 {
+				return err
+			}
+			ids := make([]string, len(ended))
+			for i, s := range ended {
+				ids[i] = s.ID
+			}
+			if err := op.store().ForgetSessions(ctx, ids...); err != nil {
+				return err
+			}
+		}
 	})
 }
 

@@ -209,6 +209,25 @@ func (b *Book) Delete(ctx context.Context, name, by string) error {
 	return b.drop(ctx, name, by)
 }
 
+// Forget implements operator.Jobs.
+func (b *Book) Forget(ctx context.Context, person string, each func(key string) error) (deleted int, err error) {
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	for _, r := range b.rows(func(j *job) bool { return j.Source != FromConfig && j.Owner == person }) {
+		if err := each(session.JobKey(r.Name)); err != nil {
+			return deleted, err
+		}
+		if err := b.drop(ctx, r.Name, "the deletion of its person"); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, nil
+}
+
 // drop deletes a job. The caller holds Book.one.
 func (b *Book) drop(ctx context.Context, name, by string) error {
 	if err := b.store.DropJob(ctx, name); err != nil {

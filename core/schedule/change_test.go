@@ -228,3 +228,22 @@ func TestHR8_ADeletedJobEndsItsRunAndTakesItsNameAfterThat(t *testing.T) {
 		t.Errorf("a job of the same name after the run: %v", err)
 	}
 }
+
+func TestHR8_TheJobsOfAPersonAreDeletedWithThePerson(t *testing.T) {
+	w := newWorld()
+	w.book.Use([]Definition{define("conf", "0 * * * *", "UTC", missedOnce)})
+	w.open(t)
+	w.make(t, "every 1h")
+	other := asked("every 1h")
+	other.Session, other.Person, other.Name = "telegram:dm:48", "otto (48)", "other"
+	if _, err := w.book.Make(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.book.Forget(t.Context(), "telegram:4711", func(string) error { return errDisk }); n != 0 || err == nil {
+		t.Errorf("%d jobs are deleted whose conversations are not", n)
+	}
+	n, err := w.book.Forget(t.Context(), "telegram:4711", func(string) error { return nil })
+	if names := fmt.Sprint(w.book.names()); n != 1 || err != nil || names != "[conf other]" || len(w.jobs) != 2 {
+		t.Errorf("%d are deleted (%v), left are %s", n, err, names)
+	}
+}
