@@ -79,6 +79,7 @@ var checks = []struct {
 	{"store", (*checkup).checkStore},
 	{"adapters", (*checkup).checkAdapters},
 	{"people", (*checkup).checkPeople},
+	{"jobs", (*checkup).checkJobs},
 	{"security", (*checkup).checkSecurity},
 	{"containment", (*checkup).checkContainment},
 	{"sandbox", (*checkup).checkSandbox},

@@ -36,9 +36,13 @@ func readHermes(ctx context.Context, p *Plan) {
 	p.skills("skills", 0)
 	p.hermesVariables()
 	p.hermesModel()
-	if _, err := p.root.Stat("cron/jobs.json"); err == nil {
-		p.leave(Job, "cron/jobs.json", "there is no place for jobs yet")
+	zone := ""
+	if data, err := p.content(hermesConfig, maxConfig); err == nil {
+		if conf, err := parseYAML(data); err == nil {
+			zone = conf.text("timezone")
+		}
 	}
+	p.jobs(jobsFile, hermesJob(zone))
 	if _, err := p.root.Stat("auth.json"); err == nil {
 		p.secret("auth.json", "")
 	}

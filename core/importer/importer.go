@@ -3,7 +3,7 @@
 //
 // What it promises: the other gateway's folder is only read, no link leads out of it, and every file, list and text is bounded. What
 // is broken is listed, and the rest goes on. Nothing that is here already is overwritten: it is listed as a conflict. No secret is
-// copied: its name is listed with what to do. The second run takes nothing twice. Memories and jobs are listed and not taken: this
+// copied: its name is listed with what to do. The second run takes nothing twice. Memories are listed and not taken: this
 // gateway has no place for them yet.
 //
 // importer.go has the plan, openclaw.go and hermes.go read one gateway each, files.go copies, talks.go reads transcripts, keep.go

@@ -160,12 +160,19 @@ func TestOP7_OpenClawIsTakenOver(t *testing.T) {
 	if text := content(t, g.config()); !strings.HasPrefix(text, "# mine\n") || strings.Contains(text, "not-a-real") || content(t, g.config()+".old") == text {
 		t.Errorf("the config is\n%s", text)
 	}
+	morning, tides := now.Jobs["morning-brief"], now.Jobs["tides"]
+	if morning == nil || morning.Schedule != "0 7 * * 1-5" || morning.Zone != "Europe/Vienna" || morning.Prompt != "What is on today?" || morning.Deliver != "telegram:dm:4711" || len(now.Jobs) != 2 {
+		t.Errorf("the jobs are %+v, the first %+v", now.Jobs, morning)
+	}
+	if tides == nil || tides.Schedule != "every 90m" || tides.Deliver != "telegram:group:-1001234" {
+		t.Errorf("the second job is %+v", tides)
+	}
 	if got := g.said("telegram:dm:4711"); !slices.Equal(got, []string{"user 4711: When does the ferry leave?", "assistant : At half past two.", "user 4711: Thank you."}) {
 		t.Errorf("said %q", got)
 	}
 	all := states(p)
 	for _, part := range []string{
-		"not taken memory workspace/MEMORY.md", "not taken job cron/jobs.json", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "max", "whatsapp", "research",
+		"not taken memory workspace/MEMORY.md", "taken job cron/jobs.json Morning brief -> jobs.morning-brief", "taken job cron/jobs.json tides -> jobs.tides", "not taken job cron/jobs.json off", "not taken job cron/jobs.json over", "not taken job cron/jobs.json broken", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "max", "whatsapp", "research",
 		"telegram:dm:4711 (3 messages, 1 line could not be read)", "names no transcript", "its transcript is missing", "taken conversation agents/main/sessions/sessions.json agent:main:telegram:group:-1001234",
 	} {
 		if !strings.Contains(all, part) {
@@ -217,6 +224,9 @@ func TestOP7_HermesIsTakenOver(t *testing.T) {
 	if !slices.Equal(g.into.Now.Adapters.Telegram.Allow, []int64{4711, 4712}) || g.into.Now.Adapters.Telegram.Home != "4711" || g.into.Now.Model.Name != "qwen3:8b" || g.into.Now.Model.APIKeyEnv != "" {
 		t.Errorf("%+v %+v", g.into.Now.Adapters.Telegram, g.into.Now.Model)
 	}
+	if lamps := g.into.Now.Jobs["lamps"]; lamps == nil || lamps.Schedule != "0 20 * * *" || lamps.Deliver != "telegram:dm:4711" || g.into.Now.Jobs["3f2a"].Schedule != "every 45m" {
+		t.Errorf("the jobs are %+v", g.into.Now.Jobs)
+	}
 	for name, want := range map[string]string{"SOUL.md": "lighthouse", "USER.md": "trains", "skills/trains/SKILL.md": "timetable"} {
 		if got := content(t, filepath.Join(g.into.Work, name)); !strings.Contains(got, want) {
 			t.Errorf("%s is %q", name, got)
@@ -228,7 +238,7 @@ func TestOP7_HermesIsTakenOver(t *testing.T) {
 	if got := g.said("telegram:dm:4712"); len(got) != 1 || !strings.HasPrefix(got[0], "user 4712: h") {
 		t.Errorf("said %q\n%s", got, states(p))
 	}
-	for _, part := range []string{"an earlier conversation", "1 session of no chat", "not taken secret .env TELEGRAM_BOT_TOKEN", "not taken memory memories/MEMORY.md", "not taken job cron/jobs.json"} {
+	for _, part := range []string{"an earlier conversation", "1 session of no chat", "not taken secret .env TELEGRAM_BOT_TOKEN", "not taken memory memories/MEMORY.md", "taken job cron/jobs.json Lamps -> jobs.lamps", "taken job cron/jobs.json 3f2a -> jobs.3f2a"} {
 		if !strings.Contains(states(p), part) {
 			t.Errorf("the list lacks %q:\n%s", part, states(p))
 		}

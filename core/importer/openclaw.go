@@ -40,11 +40,8 @@ func readOpenClaw(ctx context.Context, p *Plan) {
 	p.clawPeople(conf)
 	p.clawModel(conf)
 	p.clawSecrets(conf)
-	for _, name := range []string{"cron/jobs.json", "cron.json"} {
-		if _, err := p.root.Stat(name); err == nil {
-			p.leave(Job, name, "there is no place for jobs yet")
-		}
-	}
+	p.jobs(jobsFile, clawJob)
+	p.jobs("cron.json", clawJob)
 	for _, agent := range p.entries("agents") {
 		if ctx.Err() == nil && agent.IsDir() {
 			p.clawTalks(ctx, agent.Name())
@@ -76,7 +73,7 @@ func (p *Plan) clawWorkspace(conf tree) {
 		}
 		kind, why := Memory, "there is no place for memories yet"
 		if name == "HEARTBEAT.md" {
-			kind, why = Job, "there is no place for jobs yet"
+			kind, why = Job, "it has no times: write its text as the prompt of a job, [jobs.NAME]"
 		}
 		p.leave(kind, path.Join(dir, name), why)
 	}
