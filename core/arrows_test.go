@@ -88,6 +88,7 @@ var arrows = map[string][]string{
 	"core/agent":                       {"core/budget", "core/limit", "core/ops", "core/term", "core/timeline", "core/text", "core/model", "core/tool", "core/process", "core/bound", "core/window"},
 	"core/mcp":                         {"core/bound", "core/fence", "core/model", "core/ops", "core/process", "core/term", "core/text", "core/tool"},
 	"core/window":                      {"core/model"},
+	"core/review":                      {"core/agent", "core/budget", "core/memory", "core/model", "core/ops", "core/term", "core/tool", "core/window"},
 	"core/budget":                      {"core/model", "core/ops", "core/store"},
 	"core/adapter":                     {"core/ops", "core/term", "core/bound", "core/model"},
 	"core/adapter/api":                 {"core/ops", "core/term", "core/text", "core/limit", "core/adapter", "core/model"},

@@ -29,6 +29,7 @@
 //	timeline      what a turn does, as it happens: calls with their times and costs
 //	agent         the model loop, delegation, Close; the cache
 //	acp           external programs that work on turns over the Agent Client Protocol
+//	review        the agent that finds in conversations what is worth a note
 //	schedule      jobs: what runs at a time; when has the schedules
 //	budget        what model calls cost, and the calls that a budget does not allow
 //	window        what of a conversation fits the context of a model

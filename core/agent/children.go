@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -102,11 +103,14 @@ func (a *Agent) unread() string {
 	return "\n\n[An operator wrote this to the child agent when it had ended, so it did not read it: " + strings.Join(a.told, "\n") + "]"
 }
 
-// childRows are the children of a and theirs as an operator sees them, in the order of their beginning.
+// childRows are the children of a and theirs as an operator sees them, in the order of their numbers.
 func (a *Agent) childRows() []ops.Child {
 	a.mu.Lock()
 	children := slices.Clone(a.children)
 	a.mu.Unlock()
+	slices.SortStableFunc(children, func(a, b *Agent) int {
+		return cmp.Or(cmp.Compare(len(a.turn), len(b.turn)), cmp.Compare(a.turn, b.turn))
+	})
 	rows := make([]ops.Child, 0, len(children))
 	for _, c := range children {
 		own := c.Row()

@@ -216,7 +216,11 @@ func escape(s string) string {
 // answerers says who may answer a request, for people.
 func (b *Book) answerers(row store.Approval) string {
 	platform := session.Platform(row.Session)
-	if row.Kind == question && platform != access.API && platform != access.Control {
+	switch {
+	case row.Kind != question:
+	case platform == access.API || platform == access.Control:
+		return "the command line (gatewaytui answer " + row.ID + " TEXT) or the console"
+	default:
 		return "who was asked, an owner, the command line or the console"
 	}
 	if platform == access.API || platform == access.Control || len(b.o.People.Owners(platform)) == 0 {

@@ -265,7 +265,7 @@ func (c Config) ModelsByName() map[string]Model {
 	for name, m := range c.Models {
 		all[name] = *m
 	}
-	used := c.Context.Model == DefaultName || slices.ContainsFunc(slices.Collect(maps.Values(c.AgentsByName())), func(d Definition) bool { return slices.Contains(d.Models, DefaultName) })
+	used := c.Context.Model == DefaultName || c.Memory.ReviewModel == DefaultName || slices.ContainsFunc(slices.Collect(maps.Values(c.AgentsByName())), func(d Definition) bool { return slices.Contains(d.Models, DefaultName) })
 	if used || len(all) == 0 || c.Model != Default().Model {
 		all[DefaultName] = c.Model
 	}

@@ -246,3 +246,14 @@ func (c *Conversations) flush(ctx context.Context, a *agent.Agent) {
 		c.o.Log.Warn("transcript not saved yet", "session", a.Session(), "error", clean(err))
 	}
 }
+
+// Auxiliary is the config of an agent that does something for the conversation of a session next to its own, with the models of its own,
+// and the definition of that.
+func (c *Conversations) Auxiliary(key string) (agent.Config, *agent.Definition) {
+	owner, set := session.Owner(key), c.now()
+	s, _ := c.o.Table.Get(owner)
+	d := set.Roster.Pick(owner, "", s.Agent)
+	cfg := set.Agent
+	cfg.Definition, cfg.Models = d.Name, set.Roster.Models(d, c.choice(set.Roster, key))
+	return cfg, d
+}

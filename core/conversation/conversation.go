@@ -140,8 +140,9 @@ type Options struct {
 	Held   agent.Held
 	Outbox *delivery.Outbox
 	News   News
-	// Notes outlive conversations; nil: nothing does.
+	// Notes outlive conversations; nil: nothing does. Reviews look for them while a conversation goes on; nil: none do.
 	Notes     Notes
+	Reviews   Reviews
 	Approvals Approvals
 	Jobs      Jobs
 	Gate      Gate

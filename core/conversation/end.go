@@ -97,6 +97,9 @@ func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, 
 // processes, writes its end, and begins the next conversation. It returns what was done, and is bounded.
 func (c *Conversations) finishEnd(ctx context.Context, key string, old session.Session, cause Cause) (done []string, err error) {
 	c.o.News.Drop(key)
+	if c.o.Reviews != nil {
+		c.o.Reviews.Forget(old.ID)
+	}
 	done = c.closeAgent(ctx, key, old.ID) // with a flush of what it has not saved (S15)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()

@@ -29,6 +29,13 @@ type Notes interface {
 	Delete(ctx context.Context, w memory.Who, id string) error
 }
 
+// Reviews find what is worth a note while conversations go on (HR6). *review.Reviewer is one. Its methods do not wait.
+type Reviews interface {
+	// TurnEnded counts a turn of a conversation that has notes. Forget drops the count: the conversation has ended.
+	TurnEnded(ctx context.Context, key, conversation string)
+	Forget(conversation string)
+}
+
 // memoryTool is the tool without which an agent has no notes.
 const memoryTool = "memory_save"
 

@@ -84,6 +84,9 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 		return nil
 	}
 	c.turnEnded(t, r.state, r.end, err)
+	if r.who.Key != "" && c.o.Reviews != nil {
+		c.o.Reviews.TurnEnded(c.turns, key, t.Session.ID)
+	}
 	return next
 }
 

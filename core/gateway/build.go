@@ -121,6 +121,7 @@ func (g *Gateway) buildLeaves(reached bounds) {
 	g.held.Add("servers", g.servers.Holder())
 	g.externals = acp.New(acp.Options{Processes: g.procs, Workdir: g.workdir(), KillGrace: cfg.Process.KillGrace.Duration, Log: o.Log})
 	g.held.Add("external agents", g.externals)
+	g.reviews = g.newReviews()
 	g.memory = g.newMemory()
 	g.notices = notices.New(notices.Options{
 		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
@@ -138,7 +139,7 @@ func (g *Gateway) buildConversations(reached bounds) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
 		Media:     o.Media,
-		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Notes: g.memory, Approvals: g.approvals, Jobs: g.jobs, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
+		Processes: g.procs, Environments: g.ends(), Held: g.held, Outbox: g.outbox, News: news{g}, Notes: g.memory, Reviews: g.reviews, Approvals: g.approvals, Jobs: g.jobs, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: meter{g}, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, People: g.trust.people, LetIn: g.letIn,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {

@@ -47,6 +47,7 @@ import (
 	"gatewaytui/core/rates"
 	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/review"
 	"gatewaytui/core/schedule"
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
@@ -87,6 +88,7 @@ type Gateway struct {
 	outbox        *delivery.Outbox
 	search        *search.Index
 	memory        *memory.Memory
+	reviews       *review.Reviewer
 	notices       *notices.Notices
 	budget        *budget.Ledger
 	approvals     *approval.Book

@@ -15,6 +15,7 @@ import (
 func (g *Gateway) newMemory() *memory.Memory {
 	return memory.New(memory.Options{
 		Log: g.opts.Log, Tasks: g.background, Life: g.opts.Life,
+		Extractor: g.reviews,
 		Role: func(platform, id string) ops.Role {
 			return g.trust.people.Role(access.Person{Platform: platform, ID: id})
 		},

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,12 @@ func tidy(found string) string {
 	return term.Clean(term.Redact(strings.Join(strings.Fields(found), " ")), MaxText)
 }
 
-// rule is the extractor without a model: it keeps the sentences of people that ask for it.
+// ErrLater is an extractor's error when a part of a conversation is to be read later: it stays recorded, and nothing has failed.
+var ErrLater = errors.New("it is read later")
+
+// Rule is the extractor without a model: it keeps the sentences of people that ask for it.
+var Rule Extractor = rule{}
+
 type rule struct{}
 
 // asks begin a sentence that asks to be remembered; asksWithin are in one, in languages that are written without spaces.
@@ -158,5 +164,5 @@ func (m *Memory) extractor() Extractor {
 	if m.o.Extractor != nil {
 		return m.o.Extractor
 	}
-	return rule{}
+	return Rule
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,6 +52,10 @@ func (m *Memory) Flush(ctx context.Context, conversation string) error {
 	}
 	if err == nil {
 		err = m.flush(ctx, st, row)
+	}
+	if errors.Is(err, ErrLater) {
+		m.o.Log.Info("conversation is given to the memory later", "event", ops.LogMemory, "session", row.Key, "conversation", conversation)
+		return nil
 	}
 	if err != nil {
 		m.miss(ctx, st, conversation, row, err)

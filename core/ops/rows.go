@@ -114,7 +114,7 @@ type Agent struct {
 	IdleMS   int64      `json:"idle_ms"`
 	Busy     bool       `json:"busy"`
 	Children int        `json:"children"`
-	// Delegates are the child agents of the running turn, and theirs, in the order of their beginning (HR10).
+	// Delegates are the child agents of the running turn, and theirs, in the order of their numbers (HR10).
 	Delegates []Child `json:"delegates"`
 }
 
