@@ -38,7 +38,6 @@ type bench struct {
 	killed   []string
 	flushes  []string
 	running  map[string]int
-	most     int
 	tasks    sync.WaitGroup
 	flush    func(ctx context.Context, conversation string) error
 }
