@@ -82,3 +82,60 @@ func TestHR10_AnOperatorActsOnOneChildOfATurn(t *testing.T) {
 	}
 	l.wait("no process is left", func() bool { return l.g.procs.CountSession("api:user:a") == 0 })
 }
+
+// HR10, TR4: children that ask at the same time have a row each, which names the child. An answer reaches its own, and then the turn has
+// its one slot again.
+func TestHR10_ChildrenThatAskAreAnsweredAlone(t *testing.T) {
+	l := start(t, asking, func(s *setup) {
+		s.cfg.Tools.Enabled = []string{"terminal", "delegate", "ask_user"}
+		s.model = script(func(_ context.Context, req model.Request) (model.Response, error) {
+			text, answered := lastUser(req)
+			switch {
+			case answered:
+				return says("got " + req.Messages[len(req.Messages)-1].Content), nil
+			case text == "go":
+				return callsTool("delegate", `{"tasks":[{"goal":"one"},{"goal":"two"},{"goal":"ask"}]}`), nil
+			case text == "ask":
+				return callsTool("ask_user", `{"question":"Which?"}`), nil
+			}
+			return callsTool("terminal", arguments(map[string]any{"command": "mkfifo " + text + "; echo ran " + text})), nil
+		})
+	})
+	reply := l.send("api:user:a", "go")
+	rows := map[string]ops.InboxItem{}
+	l.wait("three requests wait", func() bool {
+		page, err := l.g.Inbox(t.Context(), ops.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Items {
+			rows[i.Command] = i
+		}
+		return len(page.Items) == 3
+	})
+	if used := l.limitRow("limits.turns").Used; used != 0 {
+		t.Errorf("the turn that waits uses %d slots", used)
+	}
+	one, two, ask := rows["mkfifo one; echo ran one"], rows["mkfifo two; echo ran two"], rows["Which?"]
+	for child, row := range map[string]ops.InboxItem{"1": one, "2": two, "3": ask} {
+		if !strings.Contains(row.Text, "(child agent "+child+")") {
+			t.Errorf("the row of child %s says %q", child, row.Text)
+		}
+	}
+	for _, cmd := range []ops.Command{
+		{Verb: ops.VerbAnswer, Target: ask.ID, Text: "this one"}, {Verb: ops.VerbApprove, Target: two.ID}, {Verb: ops.VerbDeny, Target: one.ID, Reason: "not now"},
+	} {
+		if r := l.do(cmd); r.State != ops.RequestDone {
+			t.Errorf("%s: %+v", cmd.Verb, r)
+		}
+	}
+	got := l.await(reply)
+	var parts []int
+	for _, part := range []string{"a person refused this and said: not now", "ran two", "this one"} {
+		parts = append(parts, strings.Index(got.text, part))
+	}
+	if got.err != nil || !slices.IsSorted(parts) || parts[0] < 0 {
+		t.Errorf("the turn is answered with %+v", got)
+	}
+	l.wait("the slot is free", func() bool { return l.limitRow("limits.turns").Used == 0 })
+}
