@@ -16,7 +16,7 @@ import (
 // newJobs is the jobs of the config, and those that people and agents made.
 func (g *Gateway) newJobs() *schedule.Book {
 	b := schedule.New(schedule.Options{
-		Log: g.opts.Log, Events: g.events, Tasks: g.background, Chats: g.outbox, Gate: parts{g}, NewID: newID,
+		Log: g.opts.Log, Events: runs{g}, Tasks: g.background, Chats: g.outbox, Gate: parts{g}, NewID: newID,
 		Role: func(person string) ops.Role {
 			platform, id, _ := strings.Cut(person, ":")
 			if platform == access.Control { // callers of the control socket are owners
@@ -28,6 +28,17 @@ func (g *Gateway) newJobs() *schedule.Book {
 	})
 	b.Use(jobsOf(g.config()))
 	return b
+}
+
+// runs are the events of jobs. Each run that ends is counted.
+type runs struct{ g *Gateway }
+
+// Emit implements schedule.Events.
+func (r runs) Emit(t ops.EventType, subject, text string, data ops.Payload) {
+	if end, ok := data.(ops.JobEnd); ok {
+		r.g.metrics.JobEnded(end.Result)
+	}
+	r.g.events.Emit(t, subject, text, data)
 }
 
 // jobsOf are the jobs of a config.

@@ -28,9 +28,8 @@ type Conditions struct {
 	Adapters      *adapter.Supervisor
 	Outbox        *delivery.Outbox
 	Health        *health.Health
-	// Servers and Jobs are as in Options; nil: there are none.
+	// Servers are as in Options; nil: there are none.
 	Servers Servers
-	Jobs    Jobs
 }
 
 var _ InboxSource = Conditions{}
@@ -78,7 +77,7 @@ func (c Conditions) all() []condition {
 	for _, u := range c.Outbox.Undelivered() {
 		found = append(found, c.undelivered(u))
 	}
-	found = append(found, c.held()...)
+	found = append(found, c.servers()...)
 	for _, w := range c.Health.Warnings(time.Now()) {
 		if w.Code == health.WarnConfigChanged { // that is a request of its own
 			continue
@@ -140,41 +139,25 @@ func (c Conditions) adapter(a ops.Adapter, why string) condition {
 	})
 }
 
-// held are the servers that do not start again by themselves, one row for each name, and the jobs whose last run failed.
-func (c Conditions) held() (found []condition) {
-	if c.Servers != nil {
-		rows := c.Servers.Rows()
-		slices.SortStableFunc(rows, ops.CompareServers)
-		for i, r := range rows {
-			if r.State != ops.ServerFailed || slices.ContainsFunc(rows[:i], func(other ops.Server) bool { return other.Name == r.Name && other.State == r.State }) {
-				continue
-			}
-			why := "server " + r.Name + ": " + cmp.Or(r.LastError, "it does not start")
-			found = append(found, condition{waits(ops.InboxServer, r.Session, why, r.Since, r.Name, fmt.Sprint(r.Since.UnixMilli())), nil}.with("restart", func(ctx context.Context) (string, error) {
-				return "the next call starts it again", c.Servers.Restart(ctx, r.Name)
-			}))
-		}
+// servers are the servers that do not start again by themselves, one row for each name.
+func (c Conditions) servers() (found []condition) {
+	if c.Servers == nil {
+		return nil
 	}
-	if c.Jobs != nil {
-		for _, r := range c.Jobs.Rows() {
-			if r.State == ops.JobFailed {
-				found = append(found, c.job(r))
-			}
+	rows := c.Servers.Rows()
+	slices.SortStableFunc(rows, ops.CompareServers)
+	last := ""
+	for _, r := range rows {
+		if r.State != ops.ServerFailed || r.Name == last {
+			continue
 		}
+		last = r.Name
+		why := "server " + r.Name + ": " + cmp.Or(r.LastError, "it does not start")
+		found = append(found, condition{waits(ops.InboxServer, r.Session, why, r.Since, r.Name, fmt.Sprint(r.Since.UnixMilli())), nil}.with("restart", func(ctx context.Context) (string, error) {
+			return "the next call starts it again", c.Servers.Restart(ctx, r.Name)
+		}))
 	}
 	return found
-}
-
-// job is a job whose last run failed.
-func (c Conditions) job(r ops.Job) condition {
-	const by = "an operator"
-	why := "job " + r.Name + ": its last run failed: " + cmp.Or(r.LastError, "no reason is known")
-	found := condition{waits(ops.InboxJob, r.Session, why, r.LastAt, r.Name, fmt.Sprint(r.LastAt.UnixMilli())), nil}
-	return found.with("run", func(ctx context.Context) (string, error) {
-		return "its run has begun", c.Jobs.Run(ctx, r.Name, by)
-	}).with("pause", func(ctx context.Context) (string, error) {
-		return "no run starts until it is resumed", c.Jobs.Pause(ctx, r.Name, by)
-	})
 }
 
 // undelivered is a chat whose platform takes no messages.

@@ -184,33 +184,18 @@ func TestAPreviewSaysWhatARestartOfAServerEnds(t *testing.T) {
 	}
 }
 
-func TestOP1_AFailedJobAndAFailedServerAreInTheInboxUntilTheyWork(t *testing.T) {
+func TestOP1_AFailedServerIsInTheInboxUntilItWorks(t *testing.T) {
 	_, h := withHeld(ops.TextsAll)
-	c := Conditions{Servers: holdingServers{h}, Jobs: holdingJobs{h}}
-	rows := map[ops.InboxKind]condition{}
-	for _, found := range c.held() {
-		if _, twice := rows[found.Kind]; twice {
-			t.Errorf("a second row: %+v", found.InboxItem)
-		}
-		if rows[found.Kind] = found; !found.Kind.Remedied() {
-			t.Errorf("%s takes no option", found.Kind)
-		}
+	c := Conditions{Servers: holdingServers{h}}
+	found := c.servers()
+	if len(found) != 1 || !found[0].Kind.Remedied() || !slices.Equal(found[0].Options, []string{"restart"}) || found[0].Session != "cli:b" {
+		t.Fatalf("two servers of one name have the rows %+v", found)
 	}
-	for kind, options := range map[ops.InboxKind][]string{ops.InboxServer: {"restart"}, ops.InboxJob: {"run", "pause"}} {
-		if !slices.Equal(rows[kind].Options, options) {
-			t.Errorf("%s offers %q, want %q", kind, rows[kind].Options, options)
-		}
-		for _, option := range options {
-			if _, err := rows[kind].remedies[option](t.Context()); err != nil {
-				t.Errorf("%s: %v", option, err)
-			}
-		}
+	if _, err := found[0].remedies["restart"](t.Context()); err != nil || !slices.Equal(h.asked, []string{"restart files"}) {
+		t.Errorf("asked %q, %v", h.asked, err)
 	}
-	if want := []string{"restart files", "run report by an operator", "pause report by an operator"}; !slices.Equal(slices.Sorted(slices.Values(h.asked)), slices.Sorted(slices.Values(want))) {
-		t.Errorf("asked %q, want %q", h.asked, want)
-	}
-	h.servers[1].State, h.servers[4].State, h.jobs[0].State = ops.ServerReady, ops.ServerIdle, ops.JobPaused
-	if left := c.held(); len(left) != 0 {
-		t.Errorf("after the remedies %+v", left)
+	h.servers[1].State, h.servers[4].State = ops.ServerReady, ops.ServerIdle
+	if left := c.servers(); len(left) != 0 {
+		t.Errorf("after the remedy %+v", left)
 	}
 }
