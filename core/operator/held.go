@@ -224,13 +224,16 @@ func checkJob(op *Operator, cmd ops.Command) error {
 	return named("job", cmd.Target, "jobs", names)
 }
 
+// says is a detail without the name of the job.
+func says(detail string) func(string) string { return func(string) string { return detail } }
+
 // onJob makes the function of a verb that acts on a job.
-func onJob(does func(Jobs, context.Context, string, string) error, detail string) func(*Operator, context.Context, ops.Command) (string, any, error) {
+func onJob(does func(Jobs, context.Context, string, string) error, detail func(name string) string) func(*Operator, context.Context, ops.Command) (string, any, error) {
 	return func(op *Operator, ctx context.Context, cmd ops.Command) (string, any, error) {
 		if op.o.Jobs == nil {
 			return "", nil, checkJob(op, cmd)
 		}
-		return detail, nil, does(op.o.Jobs, ctx, cmd.Target, actor(cmd.By))
+		return detail(cmd.Target), nil, does(op.o.Jobs, ctx, cmd.Target, actor(cmd.By))
 	}
 }
 

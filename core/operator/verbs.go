@@ -145,10 +145,10 @@ var verbs = map[ops.Verb]verb{
 	ops.VerbRemoveRule:    {run: (*Operator).removeRule},
 	ops.VerbRaise:         {check: checkRaise, run: (*Operator).raiseBudget},
 	ops.VerbRestartServer: {check: checkServer, preview: (*Operator).previewServer, run: (*Operator).restartServer},
-	ops.VerbRunJob:        {check: checkJob, run: onJob(Jobs.Run, "its run has begun; `gatewaytui jobs` shows how it ends")},
-	ops.VerbPauseJob:      {check: checkJob, run: onJob(Jobs.Pause, "paused; `gatewaytui jobs resume` ends that")},
-	ops.VerbResumeJob:     {check: checkJob, run: onJob(Jobs.Resume, "it runs by its schedule again")},
-	ops.VerbDeleteJob:     {check: checkJob, preview: (*Operator).previewDelete, run: onJob(Jobs.Delete, "deleted")},
+	ops.VerbRunJob:        {check: checkJob, run: onJob(Jobs.Run, says("its run has begun; `gatewaytui jobs` shows how it ends"))},
+	ops.VerbPauseJob:      {check: checkJob, run: onJob(Jobs.Pause, func(name string) string { return "paused; `gatewaytui jobs resume " + name + "` resumes it" })},
+	ops.VerbResumeJob:     {check: checkJob, run: onJob(Jobs.Resume, says("it runs by its schedule again"))},
+	ops.VerbDeleteJob:     {check: checkJob, preview: (*Operator).previewDelete, run: onJob(Jobs.Delete, says("deleted"))},
 	ops.VerbForgetNote:    {preview: (*Operator).previewForgetNote, run: (*Operator).forgetNote},
 	ops.VerbDiagnose: {
 		run: func(op *Operator, ctx context.Context, _ ops.Command) (string, any, error) {

@@ -40,10 +40,13 @@ var Jobs = []Column[ops.Job]{
 
 // JobNext is in how much time the job runs next; empty: it does not.
 func JobNext(r ops.Job) string {
+	if r.State == ops.JobPaused {
+		return ""
+	}
 	if in := text.Until(r.NextAt.Time); in != "" {
 		return "in " + in
 	}
-	if !r.NextAt.IsZero() && r.State != ops.JobPaused {
+	if !r.NextAt.IsZero() {
 		return "due"
 	}
 	return ""
