@@ -50,9 +50,11 @@
 //	search        the full-text index of the messages, in a file of its own
 //	store         SQLite; simulation tests it on disks that fail
 //	limit         what the bounds of the config have in common: usage, warnings, the fair queue
+//	hook          commands and addresses of the operator that get events
 //	instance      home, lock, pid file, marker
 //	lives         the list of past lives next to the database, reports of stops, and how a life ended
 //	control       the control socket: server and client
+//	signature     requests between programs that share a secret, signed and checked
 //	bound         run a call with a deadline and abandon one that does not keep it
 //	remote        the gateway of a home as another process sees it
 //	follow        events and what a stop waits for, in order, for a reader that shows lines

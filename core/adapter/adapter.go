@@ -114,6 +114,8 @@ type Inbound struct {
 	Input *model.Input
 	// Unattended means that no person waits for the answer: what the turn asks a person is refused at once.
 	Unattended bool
+	// Passed means that no turn works on the message: Text goes out through Send to Target as it is.
+	Passed bool
 	// Responder takes the answer; nil: the answer goes out through Send to Target.
 	Responder Responder
 }
@@ -162,6 +164,13 @@ type Receiver interface {
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
 	// content.
 	ToolRefused(by ops.Actor, call string)
+}
+
+// Forwarder is a Receiver that sends messages to the chats of other platforms, for a platform whose senders read no answers.
+type Forwarder interface {
+	// Forward sends m to the chat of the session of this key, under the rules of Supervisor.Send. A session whose chat is not
+	// known is a *RefusedError.
+	Forward(ctx context.Context, session string, m Outgoing) (Sent, error)
 }
 
 // Historian is a Receiver that knows which sessions have a history. Its method does not wait.

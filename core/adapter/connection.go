@@ -132,6 +132,15 @@ func (g *receiver) Receive(ctx context.Context, m Inbound) (string, error) {
 	return g.Receiver.Receive(ctx, m)
 }
 
+// Forward implements Forwarder, where the Receiver does.
+func (g *receiver) Forward(ctx context.Context, session string, m Outgoing) (Sent, error) {
+	to, is := g.Receiver.(Forwarder)
+	if !is {
+		return Sent{}, &RefusedError{Why: "the gateway passes no messages on"}
+	}
+	return to.Forward(ctx, session, m)
+}
+
 // Withdraw withdraws nothing of a connection that was taken down: its clients did not leave.
 func (g *receiver) Withdraw(session, id string) {
 	if !g.shut.Load() {

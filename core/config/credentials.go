@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 
@@ -30,6 +31,8 @@ type Credentials struct {
 	API, Telegram, Discord, Transcription, Search Credential
 	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
+	// Routes are those of the webhook's routes, and Hooks those of the hooks that have one, by name.
+	Routes, Hooks map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
 	Local Credential
 }
@@ -44,8 +47,17 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 	for name, m := range c.ModelsByName() {
 		models[name] = read(m.APIKeyEnv, m.APIKeyFile)
 	}
+	routes, hooks := map[string]Credential{}, map[string]Credential{}
+	for name, r := range c.Adapters.Webhook.Routes {
+		routes[name] = read(r.SecretEnv, "")
+	}
+	for name, h := range c.Hooks {
+		if h.SecretEnv != "" {
+			hooks[name] = read(h.SecretEnv, "")
+		}
+	}
 	return Credentials{
-		Models:   models,
+		Models: models, Routes: routes, Hooks: hooks,
 		API:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
 		Telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
 		Discord:  read(c.Adapters.Discord.TokenEnv, c.Adapters.Discord.TokenFile),
@@ -58,8 +70,10 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 // Values are the secrets themselves, for the redactor.
 func (c Credentials) Values() []string {
 	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Search.Value, c.Local.Value}
-	for _, one := range c.Models {
-		values = append(values, one.Value)
+	for _, all := range []map[string]Credential{c.Models, c.Routes, c.Hooks} {
+		for _, one := range all {
+			values = append(values, one.Value)
+		}
 	}
 	return values
 }
@@ -67,8 +81,8 @@ func (c Credentials) Values() []string {
 // Short are the sources of the secrets that are too short to be masked in what tools print.
 func (c Credentials) Short() (sources []string) {
 	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription, c.Search}
-	for _, name := range Names(c.Models) {
-		all = append(all, c.Models[name])
+	for _, of := range []map[string]Credential{c.Models, c.Routes, c.Hooks} {
+		all = slices.AppendSeq(all, maps.Values(of))
 	}
 	for _, one := range all {
 		if one.Value != "" && len(one.Value) < term.MinMasked {

@@ -12,9 +12,12 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"gatewaytui/core/adapter/webhook/prompt"
 	"gatewaytui/core/address"
 	"gatewaytui/core/fence"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/schedule/when"
+	"gatewaytui/core/signature"
 	"gatewaytui/core/term"
 	"gatewaytui/core/text"
 )
@@ -96,7 +99,10 @@ type Webhook struct {
 // WebhookRoute is each of [adapters.webhook.routes.NAME].
 type WebhookRoute struct {
 	SecretEnv string `toml:"secret_env" doc:"the environment variable that holds the secret with which each request is signed"`
-	Prompt    string `toml:"prompt" doc:"what the agent is asked; {{.body}} is the body. Empty: the body is delivered as it is, and no agent works"`
+	Scheme    string `toml:"scheme" default:"gateway" doc:"how it is signed: \"gateway\" (X-Gateway-Timestamp and X-Gateway-Signature), \"github\", \"slack\", \"standard\" (Standard Webhooks) or \"twilio\""`
+	Address   string `toml:"address" doc:"for twilio, which signs it: the URL that Twilio calls, as it stands in its console, e.g. \"https://gateway.example/sms\""`
+	PerMinute int    `toml:"per_minute" default:"30" doc:"requests in a minute; one more gets 429"`
+	Prompt    string `toml:"prompt" doc:"what the agent is asked; {{.body}}, {{.header.NAME}}, {{.json.PATH}} and {{.form.NAME}} are replaced, and marked as data. Empty: the body is delivered as it is, and no agent works"`
 	Agent     string `toml:"agent" default:"default" doc:"the name of the agent that works"`
 	Deliver   string `toml:"deliver" doc:"the session that gets the answer, such as \"telegram:dm:4711\"; empty: it stays in the route's own session"`
 }
@@ -198,6 +204,9 @@ var heldRules = []rule{
 		return fmt.Sprintf("names the model %s, which is not configured; there %s %s", quote(c.Memory.ReviewModel), text.Plural(len(known), "is", "are"), english.WordSeries(known, "and"))
 	}},
 	mustBe("adapters.webhook.listen", `host:port such as "127.0.0.1:8643"`, isListen),
+	holds("needs a route: [adapters.webhook.routes.NAME]", func(c *Config) bool {
+		return !c.Adapters.Webhook.Enabled || len(c.Adapters.Webhook.Routes) > 0
+	}, "adapters.webhook.enabled"),
 }
 
 // complaint is a key of a table with what is wrong with it, where something is.
@@ -283,6 +292,7 @@ func (l *Loaded) validateHook(name string, h *Hook) {
 	l.complain(
 		keyName([]string{"hooks", name}),
 		complaint{len(h.On) == 0, "on", `must name events, for example ["job.ended"]`},
+		complaint{noEvent(h.On) != "", "on", noEvent(h.On)},
 		complaint{len(h.Command) == 0 && h.URL == "", "command", "must be set, or url: the hook does nothing"},
 		complaint{len(h.Command) > 0 && h.URL != "", "command", "and url are both set: a hook has one of them"},
 		complaint{len(h.Command) > 0 && !filepath.IsAbs(h.Command[0]) && strings.Contains(h.Command[0], "/"), "command", "must begin with an absolute path, or with the name of a program in PATH"},
@@ -293,13 +303,33 @@ func (l *Loaded) validateHook(name string, h *Hook) {
 	)
 }
 
+// noEvent says which pattern names no event; empty: each names one.
+func noEvent(patterns []string) string {
+	for _, p := range patterns {
+		if !slices.ContainsFunc(ops.EventTypes, func(e ops.EventType) bool { return text.Glob(p, string(e)) }) {
+			var known []string
+			for _, e := range ops.EventTypes {
+				known = append(known, string(e))
+			}
+			return fmt.Sprintf("has %s, which names no event; did you mean %s?", quote(p), text.Nearest(p, known))
+		}
+	}
+	return ""
+}
+
 func (l *Loaded) validateWebhookRoute(name string, r *WebhookRoute) {
 	known := Names(l.Config.AgentsByName())
 	l.complain(
 		keyName([]string{"adapters", "webhook", "routes", name}),
 		complaint{r.SecretEnv == "", "secret_env", "must name the variable that holds the secret: a request that is not signed is refused"},
 		complaint{wrongVariable(r.SecretEnv) != "", "secret_env", wrongVariable(r.SecretEnv)},
+		complaint{!slices.Contains(signature.Schemes(), r.Scheme), "scheme", fmt.Sprintf("must be %s, not %s", english.OxfordWordSeries(signature.Schemes(), "or"), quote(r.Scheme))},
+		complaint{wrongURL(r.Address) != "", "address", wrongURL(r.Address)},
+		complaint{(r.Scheme == string(signature.Twilio)) != (r.Address != ""), "address", `must be set for the scheme "twilio", and for no other`},
+		complaint{strings.Contains(r.Address, "?"), "address", "must have no query: that of each request is added"},
+		complaint{r.PerMinute < 1 || r.PerMinute > 10_000, "per_minute", fmt.Sprintf("must be from 1 to 10000, not %d", r.PerMinute)},
 		complaint{len(r.Prompt) > maxPrompt, "prompt", fmt.Sprintf("is longer than %s", Size(maxPrompt))},
+		complaint{prompt.Check(r.Prompt) != "", "prompt", prompt.Check(r.Prompt)},
 		complaint{r.Prompt == "" && r.Deliver == "", "deliver", "must be set where prompt is empty: the body has no reader"},
 		complaint{!slices.Contains(known, r.Agent), "agent", unknownAgent(r.Agent, known)},
 		complaint{wrongTarget(r.Deliver) != "", "deliver", wrongTarget(r.Deliver)},

@@ -33,6 +33,17 @@ func (c *Config) Homes() map[string]Home {
 	return homes
 }
 
+// TargetOf is the platform's address of the chat of a session, where the key of the session says it.
+func TargetOf(session string) (target string, said bool) {
+	if h, is := (Telegram{Home: session}).home(); is {
+		return h.Target, h.Session == session
+	}
+	if h, is := (Discord{Home: session}).home(); is {
+		return h.Target, h.Session == session && h.Target != ""
+	}
+	return "", false
+}
+
 func (t Telegram) home() (h Home, is bool) {
 	m := telegramHome.FindStringSubmatch(t.Home)
 	if m == nil {

@@ -101,7 +101,7 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 	})
 	c.endReleased(t, cause)
 	c.Begin(next)
-	if session.IsRequest(key) && !c.o.Table.Active(key) {
+	if (session.IsRequest(key) || session.IsWebhook(key)) && !c.o.Table.Active(key) {
 		c.endRequestLater(key)
 	}
 	return true

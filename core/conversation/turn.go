@@ -71,8 +71,8 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	if !r.begun {
 		c.o.Table.DropUnsaved(t)
 	}
-	if owned && session.IsRequest(key) && !c.o.Table.Active(key) {
-		r.endRequest()
+	if owned {
+		r.endPassing()
 	}
 	if r.end.Hold {
 		c.Fill() // turns may begin again since it was known
@@ -440,6 +440,18 @@ func (r *turnRunner) reply(text string, err error) {
 		merge(r.c.o.Table.Others(r.turn))
 	}
 	deliver(text, err)
+}
+
+// endPassing ends the session of a turn that has ended, if it was made for that turn and no message waits in it.
+func (r *turnRunner) endPassing() {
+	key := r.turn.Session.Key
+	switch {
+	case r.c.o.Table.Active(key):
+	case session.IsRequest(key):
+		r.endRequest()
+	case session.IsWebhook(key):
+		r.c.endRequestLater(key)
+	}
 }
 
 // endRequest ends the session of a request whose turn has ended. Where no tool ran there is only the agent to let go of;

@@ -110,7 +110,10 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 	if session.IsBackground(in.Session) { // such a session ends with its task, and the next start would forget it (HF33)
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
 	}
-	if in.Responder == nil {
+	switch {
+	case in.Passed:
+		return i.pass(ctx, in)
+	case in.Responder == nil:
 		return i.ingest(ctx, in, r, role)
 	}
 	m := i.instant(in, role)
@@ -191,6 +194,28 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request, role
 			i.o.Log.Warn("could not delete rejected message", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))
 		}
 		return "", err
+	}
+	return id, nil
+}
+
+// pass takes a message that goes to its chat as it is. Like every message of a chat it is durable before its platform hears
+// that it was taken, and one that was taken before is not taken again.
+func (i *Intake) pass(ctx context.Context, in adapter.Inbound) (string, error) {
+	if err := i.checkIntake(in.Session, request{}); err != nil {
+		return "", err
+	}
+	row := store.Inbox{
+		ID: i.o.NewID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: in.Text, At: time.Now(),
+		State: store.InboxRunning, // the next life reports one that is cut off here, and does not work on it
+	}
+	wctx, cancel := i.journal.Patient(ctx) // as in ingest
+	defer cancel()
+	id, fresh, err := i.journal.PutInbox(wctx, row)
+	if err == nil && fresh {
+		err = i.o.Outbox.Pass(wctx, row, in.Text)
+	}
+	if err != nil {
+		return "", NotSaved(i.o.Log, in.Session, "the message", err)
 	}
 	return id, nil
 }

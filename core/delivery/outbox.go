@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -146,6 +147,17 @@ func (o *Outbox) reply(in store.Inbox, text string, choices []session.Choice) {
 		o.o.Log.Warn("reply not persisted", "session", in.Session, "error", term.Clean(err.Error(), 300))
 	}
 	o.Deliver(row)
+}
+
+// Pass makes text, to which no turn answers, the answer to a message of the inbox, and begins to send it. It returns when the
+// journal has it.
+func (o *Outbox) Pass(ctx context.Context, in store.Inbox, text string) error {
+	row := Answer(in, text)
+	if err := o.journal.Answer(ctx, in.ID, &row); err != nil {
+		return fmt.Errorf("write the message for its chat: %w", err)
+	}
+	o.enqueue(row)
+	return nil
 }
 
 // Deliver sends a message that the journal has already, as tried. It returns after the first attempt, which is bounded by SendTimeout
@@ -381,10 +393,11 @@ func (o *Outbox) message(in store.Inbox, role ops.Role) session.Message {
 	var once sync.Once
 	return session.Message{
 		ID: in.ID, User: in.User, Role: role, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
-		Merged:  func() { once.Do(func() { o.merged(in) }) },
-		Deliver: func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
-		Offer:   func(text string, choices []session.Choice) { once.Do(func() { o.reply(in, text, choices) }) },
-		Send:    func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
+		Unattended: session.IsWebhook(in.Session),
+		Merged:     func() { once.Do(func() { o.merged(in) }) },
+		Deliver:    func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
+		Offer:      func(text string, choices []session.Choice) { once.Do(func() { o.reply(in, text, choices) }) },
+		Send:       func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
 	}
 }
 

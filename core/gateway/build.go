@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/held"
+	"gatewaytui/core/hook"
 	"gatewaytui/core/memory"
 	"gatewaytui/core/model"
 	"gatewaytui/core/notices"
@@ -109,7 +110,7 @@ func (g *Gateway) buildLeaves(reached bounds) {
 			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),
 		},
 		OnEvent: func(typ ops.EventType, row ops.Process, text string) {
-			g.events.Emit(typ, strconv.Itoa(row.PID), text, ops.ProcessChange{PID: row.PID, Session: row.Session})
+			g.events.Emit(typ, strconv.Itoa(row.PID), text, ops.ProcessChange{Owner: row.Owner, PID: row.PID, Session: row.Session})
 			if typ == ops.EventProcessExited {
 				g.notices.ProcessEnded(row.PID)
 			}
@@ -119,6 +120,9 @@ func (g *Gateway) buildLeaves(reached bounds) {
 	g.browsers = g.newBrowsers()
 	g.servers = g.newServers()
 	g.held.Add("servers", g.servers.Holder())
+	g.hooks = hook.New(hook.Options{Events: g.events, Processes: g.procs, Dir: g.workdir(), Log: o.Log})
+	g.hooks.Use(o.Hooks)
+	g.held.Add("hooks", g.hooks)
 	g.externals = acp.New(acp.Options{Processes: g.procs, Workdir: g.workdir(), KillGrace: cfg.Process.KillGrace.Duration, Log: o.Log})
 	g.held.Add("external agents", g.externals)
 	g.reviews = g.newReviews()

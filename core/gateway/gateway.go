@@ -35,6 +35,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/held"
+	"gatewaytui/core/hook"
 	"gatewaytui/core/mcp"
 	"gatewaytui/core/memory"
 	"gatewaytui/core/metrics"
@@ -71,6 +72,7 @@ type Gateway struct {
 	procs      *process.Registry
 	held       *held.Set
 	servers    *mcp.Set
+	hooks      *hook.Hooks
 	externals  *acp.Set
 	browsers   *browser.Browsers
 	trees      *reap.Trees
@@ -145,7 +147,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
-	for _, watch := range []func(context.Context){g.watch, g.reloading.watch, g.health.WatchStore, g.recovery.Beat, g.jobs.Watch} {
+	for _, watch := range []func(context.Context){g.watch, g.reloading.watch, g.health.WatchStore, g.recovery.Beat, g.jobs.Watch, g.hooks.Run} {
 		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
 	g.watchers.Go(func() { g.rates.Run(g.watchers.ctx, g.levels) })

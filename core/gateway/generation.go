@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/environment"
 	"gatewaytui/core/fence"
 	"gatewaytui/core/files"
+	"gatewaytui/core/hook"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
@@ -28,6 +29,8 @@ type Settings struct {
 	Fence func(fence.Environment) *fence.Fence
 	// Folder is the work folder of the agents, for the tools of the group files.
 	Folder *files.Folder
+	// Hooks get the events of the gateway.
+	Hooks []hook.Spec
 }
 
 // generation is a config in force. It never changes: a reload makes the next one, and turns keep the one that they began with (OP4).
@@ -101,6 +104,7 @@ func (g *Gateway) put(next *generation) {
 	g.budget.Use(budgetLimits(cfg))
 	g.trust.environments.Use(next.places)
 	g.servers.Use(serversOf(cfg))
+	g.hooks.Use(next.Hooks)
 	g.procs.SetRules(next.processes())
 	g.cache.Use(cacheBounds(cfg))
 	g.recovery.Use(retention(cfg))

@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/config"
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -21,7 +23,10 @@ type receiver struct {
 	g *Gateway
 }
 
-var _ adapter.Receiver = receiver{}
+var (
+	_ adapter.Receiver  = receiver{}
+	_ adapter.Forwarder = receiver{}
+)
 
 // ToolSocket implements adapter.Receiver: what the registry tracks is a tool, or was started by one.
 func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session string, tool bool, err error) {
@@ -76,6 +81,22 @@ func (r receiver) DropAnswer(ctx context.Context, id, owner string) (bool, error
 		return false, err
 	}
 	return st.DropResponse(ctx, id, owner)
+}
+
+// Forward implements adapter.Forwarder.
+func (r receiver) Forward(ctx context.Context, key string, m adapter.Outgoing) (adapter.Sent, error) {
+	if err := r.g.recovery.EnsureLoaded(ctx, key); err != nil {
+		return adapter.Sent{}, &adapter.UnsentError{Err: err}
+	}
+	target, known := r.g.table.Target(key)
+	if !known || target == "" {
+		target, known = config.TargetOf(key)
+	}
+	if !known {
+		return adapter.Sent{}, &adapter.RefusedError{Why: fmt.Sprintf("no chat of the session %s is known; write to the bot there first", term.Quote(key))}
+	}
+	m.Target = target
+	return r.g.adapters.Send(ctx, session.Platform(key), m)
 }
 
 // ToolRefused implements adapter.Receiver.

@@ -101,6 +101,7 @@ func (l *life) build() (err error) {
 		o := bot.Options{BaseURL: c.BaseURL, Groups: c.Groups, Log: l.log}
 		p.bot("discord", l.secrets.Discord, o, func(o bot.Options) adapter.Platform { return discord.New(o) })
 	}
+	p.webhook(l)
 	return nil
 }
 
@@ -153,7 +154,7 @@ func readNamed(o Options, c config.Config, s config.Credentials) (prepared, erro
 	if p.demo, err = roles(o); err != nil {
 		return p, err
 	}
-	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled, "discord": c.Adapters.Discord.Enabled}
+	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled, "discord": c.Adapters.Discord.Enabled, "webhook": c.Adapters.Webhook.Enabled}
 	for _, spec := range p.demo {
 		if taken[spec.Name] {
 			return p, wrongUsage("give the demo platform another name", "two platforms have the name "+spec.Name)

@@ -35,7 +35,7 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
 		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits, Media: l.parts.media, Root: os.Geteuid() == 0,
-		Settings: l.settings(&l.loaded, l.parts.models, l.parts.folder), Configs: &configs{l: l, inForce: &l.loaded, secrets: l.secrets},
+		Settings: l.settings(&l.loaded, l.parts.models, l.parts.folder, l.secrets), Configs: &configs{l: l, inForce: &l.loaded, secrets: l.secrets},
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()
@@ -51,8 +51,8 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 }
 
 // settings are what the gateway works by with a config.
-func (l *life) settings(loaded *config.Loaded, models *model.Pool, folder *files.Folder) gateway.Settings {
-	return gateway.Settings{Config: loaded.Config, Models: models, Folder: folder, Fence: func(e fence.Environment) *fence.Fence {
+func (l *life) settings(loaded *config.Loaded, models *model.Pool, folder *files.Folder, secrets config.Credentials) gateway.Settings {
+	return gateway.Settings{Config: loaded.Config, Models: models, Folder: folder, Hooks: hooksOf(loaded.Config, secrets), Fence: func(e fence.Environment) *fence.Fence {
 		return loaded.Fence(e, l.home.Dir(), l.home.Work(), l.o.Getenv)
 	}}
 }

@@ -74,7 +74,7 @@ func (c *configs) Build(p reload.Plan) (gateway.Next, error) {
 	l.redactor.Learn(secrets.Values()...)
 	changed := c.platforms(next.Config, secrets)
 	c.secrets = secrets
-	return gateway.Next{Settings: l.settings(next, models, l.parts.folder), Platforms: changed}, nil
+	return gateway.Next{Settings: l.settings(next, models, l.parts.folder, secrets), Platforms: changed}, nil
 }
 
 // reasonOf is an error without the type that says how a start ends by it.
@@ -104,7 +104,7 @@ func (c *configs) platforms(next config.Config, secrets config.Credentials) (cha
 		}
 		changes = append(changes, change)
 	}
-	return changes
+	return append(changes, c.webhook(next, secrets)...)
 }
 
 // botOf is a platform of bots as a config has it.

@@ -59,6 +59,15 @@ const (
 	EventSkipped EventType = "events.skipped"
 )
 
+// EventTypes is every type of event that a reader can ask for.
+var EventTypes = []EventType{
+	EventGatewayState, EventSessionReset, EventSessionExpired, EventSessionCompacted, EventMessageAccepted, EventMessageRefused,
+	EventTurnStarted, EventTurnProgress, EventTurnStalled, EventTurnEnded, EventSessionLooping, EventAgentCached, EventAgentEvicted,
+	EventAgentClosed, EventProcessStarted, EventProcessExited, EventProcessKilled, EventProcessTooOld, EventProcessLimit, EventAdapterState,
+	EventApprovalAsked, EventApprovalAnswered, EventApprovalExpired, EventBudgetWarned, EventBudgetRefused, EventConfigReloaded, EventRequest,
+	EventShutdownPhase, EventShutdownItem, EventShutdownEnded, EventWarning, EventPersonAsked, EventServerState, EventJobStarted, EventJobEnded,
+}
+
 // Event is one thing that happened. Seq grows by one with each, within a life.
 type Event struct {
 	Seq  uint64    `json:"seq"`
@@ -119,6 +128,8 @@ type AdapterChange struct {
 
 // ProcessChange is the payload of the events of a process, except for one that an operator killed.
 type ProcessChange struct {
+	// Owner is the owner of the process's row: tool, mcp:NAME, hook.
+	Owner   string `json:"owner,omitempty"`
 	PID     int    `json:"pid"`
 	Session string `json:"session"`
 }

@@ -9,7 +9,7 @@ import (
 type HeldKind string
 
 // The kinds. HeldServer is an MCP server, HeldBrowser one with the preset browser, HeldAgent an external agent that speaks ACP, and
-// HeldHook a delivery of a hook that is under way.
+// HeldHook a hook of the config.
 const (
 	HeldServer  HeldKind = "server"
 	HeldBrowser HeldKind = "browser"

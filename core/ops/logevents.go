@@ -21,6 +21,8 @@ const (
 	LogDemoSent                 = "demo.sent"
 	LogDemoTyping               = "demo.typing"
 	LogEnvironment              = "environment.failed"
+	LogHookDropped              = "hook.dropped"
+	LogHookFailed               = "hook.failed"
 	LogLibrary                  = "library.log"
 	LogDiscordEventUnreadable   = "discord.event.unreadable"
 	LogDiscordMessageLost       = "discord.message.lost"
@@ -61,5 +63,7 @@ const (
 	LogTelegramStranger         = "telegram.stranger"
 	LogTelegramUpdateUnreadable = "telegram.update.unreadable"
 	LogTelegramWebhookRemoved   = "telegram.webhook.removed"
+	LogWebhookFailed            = "webhook.failed"
+	LogWebhookRefused           = "webhook.refused"
 	LogWorkspace                = "workspace.unreadable"
 )

@@ -30,7 +30,7 @@ func (r *Recovery) loadFrom(ctx context.Context, read func(ctx context.Context, 
 		n := 0
 		var passing []store.Session
 		left, err := read(ctx, func(s store.Session) error {
-			if session.IsBackground(s.Key) || session.IsRequest(s.Key) {
+			if session.IsBackground(s.Key) || session.IsRequest(s.Key) || session.IsWebhook(s.Key) {
 				passing = append(passing, s)
 				return nil
 			}
@@ -89,7 +89,7 @@ func (r *Recovery) loadQuarantined(ctx context.Context) error {
 	return nil
 }
 
-// endPassing ends the sessions of /background tasks that the end of their life cut off, and deletes those of requests: no
+// endPassing ends the sessions of /background tasks and webhooks that the end of their life cut off, and deletes those of requests: no
 // message comes to them any more.
 func (r *Recovery) endPassing(ctx context.Context, sessions []store.Session) {
 	var requests []string

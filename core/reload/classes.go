@@ -82,7 +82,8 @@ var rows = []struct {
 	{secure, "hooks.NAME hooks.NAME.command hooks.NAME.url hooks.NAME.secret_env"},
 	{free, "hooks.NAME.on hooks.NAME.timeout"},
 	{secure, "adapters.webhook.enabled adapters.webhook.listen adapters.webhook.routes.NAME adapters.webhook.routes.NAME.secret_env adapters.webhook.routes.NAME.prompt"},
-	{secure, "adapters.webhook.routes.NAME.agent adapters.webhook.routes.NAME.deliver"},
+	{secure, "adapters.webhook.routes.NAME.agent adapters.webhook.routes.NAME.deliver adapters.webhook.routes.NAME.scheme adapters.webhook.routes.NAME.address"},
+	{rises, "adapters.webhook.routes.NAME.per_minute"},
 
 	{restarts, "shutdown.drain_timeout shutdown.notify_timeout shutdown.interrupt_grace shutdown.agent_timeout shutdown.adapter_timeout shutdown.background_timeout"},
 	{restarts, "shutdown.store_timeout shutdown.supervisor_budget shutdown.notify_users"},

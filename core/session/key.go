@@ -69,6 +69,13 @@ func JobKey(name string) string { return JobPrefix + name }
 // JobOf is the name of the job whose session has this key, or a /background session of it.
 func JobOf(key string) (name string, is bool) { return strings.CutPrefix(Owner(key), JobPrefix) }
 
+// webhookPrefix begins the keys of the webhook adapter.
+const webhookPrefix = "webhook:"
+
+// IsWebhook reports whether key is that of a session that works on one request of a webhook. No person waits for its answers,
+// and it ends with its turn.
+func IsWebhook(key string) bool { return strings.HasPrefix(key, webhookPrefix) }
+
 // BackgroundInfix and an id after a session's key make the key of a /background session of that conversation.
 const BackgroundInfix = ":bg:"
 
