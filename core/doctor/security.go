@@ -94,6 +94,7 @@ func (s *survey) network() {
 		s.say(High, "discord.plain_http", "use https in adapters.discord.base_url",
 			"adapters.discord.base_url is plain http to another machine: the bot's token can be read on the way")
 	}
+	s.webhook()
 	if t := s.c.Transcription.BaseURL; t != "" && plainHTTP(t) {
 		s.say(High, "transcription.plain_http", "use https in transcription.base_url",
 			"transcription.base_url is plain http to another machine: voice messages and the endpoint's key can be read on the way")
@@ -119,7 +120,7 @@ func (s *survey) credentials() []credential {
 			all = append(all, one)
 		}
 	}
-	return all
+	return append(all, s.heldSecrets()...)
 }
 
 func (s *survey) has(env, file string) bool {

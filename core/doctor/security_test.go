@@ -37,6 +37,13 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 			c.Adapters.API.Listen, c.Adapters.API.KeyEnv = "0.0.0.0:8642", "KEY"
 			f.Getenv = env("KEY", longKey)
 		}, []string{"high api.plain_http", "low secret.in_environment"}},
+		{"the webhook listens on every address", func(_ *testing.T, c *config.Config, f *Facts) {
+			c.Adapters.Webhook = config.Webhook{Enabled: true, Listen: "0.0.0.0:8643", Routes: map[string]*config.WebhookRoute{"a": {SecretEnv: "KEY"}}}
+			f.Getenv = env("KEY", "short")
+		}, []string{"high secret.short", "medium webhook.plain_http", "low secret.in_environment"}},
+		{"a hook calls another machine without TLS", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Hooks = map[string]*config.Hook{"a": {URL: "http://example.net/hook"}, "b": {URL: "http://127.0.0.1/hook"}, "c": {URL: "https://example.net"}}
+		}, []string{"low hook.plain_http"}},
 		{"the API listens on IPv6 loopback", func(_ *testing.T, c *config.Config, _ *Facts) { c.Adapters.API.Listen = "[::1]:8642" }, nil},
 		{"the API is off", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.API.Enabled, c.Adapters.API.Listen = false, "0.0.0.0:8642"

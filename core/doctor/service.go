@@ -41,6 +41,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	if cfg.Adapters.Discord.Enabled && s.Discord.Missing() {
 		lacks("discord", s.Discord)
 	}
+	missingSecrets(cfg, s, lacks)
 	models := cfg.ModelsByName()
 	for _, name := range config.Names(models) {
 		m, key := models[name], s.Models[name]
@@ -52,7 +53,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 			lacks("the model "+name, key)
 		}
 	}
-	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled && !cfg.Adapters.Discord.Enabled {
+	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled && !cfg.Adapters.Discord.Enabled && !cfg.Adapters.Webhook.Enabled {
 		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so only gatewaytui send can talk to it")
 	}
 	if len(c.findings) == before {
