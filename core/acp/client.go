@@ -47,6 +47,7 @@ func (c *client) Prompt(ctx context.Context, t agent.ExternalTurn) (agent.Extern
 	if err != nil {
 		return agent.ExternalAnswer{}, c.explain(ctx, "starting it", err)
 	}
+	t.Call.Progress(ops.DoingModelCall)
 	c.works(true)
 	defer c.works(false)
 	answer, err := l.prompt(ctx, t, place, fresh)

@@ -103,10 +103,10 @@ func (t *turn) called(id sdk.ToolCallId, title *string, kind *sdk.ToolKind, stat
 	if name := string(c.kind); c.span == nil {
 		c.span = sync.OnceValue(func() *timeline.Span { return t.Span(name) })
 	}
-	doing, begin := c.doing(), c.span
+	doing, begin, prefix := c.doing(), c.span, string(c.kind)+": "
 	t.mu.Unlock()
 	span := begin()
-	span.Says(doing)
+	span.Says(strings.TrimPrefix(doing, prefix))
 	if status == nil {
 		return
 	}

@@ -60,6 +60,7 @@ func TestAHeldResourceThatIsWrongIsRefusedWithItsKey(t *testing.T) {
 		{"a number among the headers", "[servers.a]\nurl = \"http://x\"\nheaders_env = { A = 1 }\n", "a table of texts"},
 		{"an agent with an unknown server", "[agent]\nservers = [\"files\"]\n", "names the server \"files\", which is not configured; there is none"},
 		{"an external agent without a program", "[agents.a]\nkind = \"acp\"\n", "agents.a.command must be set"},
+		{"an external agent without time", "[agents.a]\nkind = \"acp\"\ncommand = [\"x\"]\nturn_timeout = \"0s\"\n", "agents.a.turn_timeout must be over 0"},
 		{"a program without the kind", "[agents.a]\ncommand = [\"x\"]\n", "agents.a.command is for the kind \"acp\" alone"},
 		{"a job of an unknown agent", "[jobs.a]\nschedule = \"every 1h\"\nprompt = \"x\"\nagent = \"b\"\n", "jobs.a.agent names the agent \"b\""},
 		{"a job with a schedule that cannot be read", "[jobs.a]\nschedule = \"every morning\"\nprompt = \"x\"\n", "jobs.a.schedule cannot be read"},
@@ -85,5 +86,37 @@ func TestAHeldResourceThatIsWrongIsRefusedWithItsKey(t *testing.T) {
 				t.Errorf("the error is %v, and %q is promised", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestHR7_AnExternalAgentRunsWhereItsLoginIsAndReadsNoKeysOfModels(t *testing.T) {
+	l, err := load(t, `
+[agents.coder]
+kind = "acp"
+command = ["opencode", "acp"]
+[agents.boxed]
+kind = "acp"
+command = ["opencode", "acp"]
+environment = "auto"
+prompt = "You write Go."
+models = ["default"]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Config.Agents["coder"].Environment; got != EnvironmentLocal {
+		t.Errorf("without the key its environment is %q", got)
+	}
+	if got := l.Config.Agents["boxed"].Environment; got != EnvironmentAuto {
+		t.Errorf("with the key its environment is %q", got)
+	}
+	var said []string
+	for _, w := range l.Warnings {
+		if w.Code == WarnExternalKeys {
+			said = append(said, w.Message)
+		}
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "agents.boxed") || !strings.Contains(said[0], "models and prompt") {
+		t.Errorf("the warnings are %q", said)
 	}
 }

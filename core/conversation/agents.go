@@ -170,7 +170,6 @@ func (c *Conversations) Evict(ctx context.Context, key string) (string, error) {
 // evicted releases an agent that an eviction has taken out of the cache.
 func (c *Conversations) evicted(ctx context.Context, a *agent.Agent) (string, error) {
 	key := a.Session()
-	kept := c.o.Processes.CountSession(key)
 	ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 	defer cancel()
 	c.o.Events.Emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
@@ -178,6 +177,7 @@ func (c *Conversations) evicted(ctx context.Context, a *agent.Agent) (string, er
 	if err := a.Release(ctx); err != nil {
 		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
 	}
+	kept := c.o.Processes.CountSession(key) // an external program has ended with its agent
 	if kept == 0 {
 		return "agent dropped; the session is kept", nil
 	}

@@ -86,6 +86,7 @@ var checks = []struct {
 	{"containers", (*checkup).checkContainers},
 	{"browsers", (*checkup).checkBrowsers},
 	{"servers", (*checkup).checkServers},
+	{"external agents", (*checkup).checkExternal},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
 	{"clock", (*checkup).checkClock},
