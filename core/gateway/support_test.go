@@ -30,10 +30,14 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/acpagent"
 	"gatewaytui/fixtures/eventually"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	acpagent.Play()
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long a test waits for a fact that must come about; a machine under load takes longer than a quiet one.
 const patience = 20 * time.Second
