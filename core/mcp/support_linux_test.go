@@ -17,6 +17,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/tool"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/mcptest"
 	"gatewaytui/fixtures/soak"
 	"gatewaytui/fixtures/syncbuf"
@@ -83,12 +84,16 @@ func (s *stage) close() {
 	if err := s.set.CloseAll(ctx); err != nil {
 		s.t.Error(err)
 	}
-	if n := s.procs.Count(); n != 0 {
-		s.t.Errorf("%d process trees are left after the close", n)
-	}
+	s.empty()
 	if err := s.procs.Close(ctx); err != nil {
 		s.t.Error(err)
 	}
+}
+
+// empty waits until the registry has seen the end of each tree. A kill is verified a moment before the last row goes.
+func (s *stage) empty() {
+	s.t.Helper()
+	eventually.True(s.t, "no process tree is left", func() bool { return s.procs.Count() == 0 })
 }
 
 // folder keeps files in memory.
