@@ -113,3 +113,25 @@ func TestHR8_AnAgentMakesAJobForThePersonWhoAsks(t *testing.T) {
 		return err == nil && len(page.Items) == 1
 	})
 }
+
+func TestHR8_WithAPersonTheJobsGoAndWhatWasSaidInThem(t *testing.T) {
+	l := start(t, withJob("x"))
+	l.say("chat:dm:1", "room 1", "/jobs add every 1h: my small task of the day")
+	l.jobRow("job-1", func(ops.Job) bool { return true })
+	for range 2 { // the first run's conversation has ended
+		l.onJob(ops.VerbRunJob, "job-1")
+		l.wait("the run", func() bool {
+			return !strings.Contains(string(l.jobRow("job-1", func(j ops.Job) bool { return j.LastResult == ops.JobRunDone }).State), "running")
+		})
+	}
+	if _, err := l.g.Do(t.Context(), ops.Command{Verb: ops.VerbForget, Target: "chat:maria"}); err != nil {
+		t.Fatal(err)
+	}
+	db := second(t, l.dir)
+	defer db.Close()
+	l.wait("nothing is left of it", func() bool {
+		left := -1
+		err := db.QueryRow(`SELECT (SELECT count(*) FROM jobs WHERE owner <> '') + (SELECT count(*) FROM job_runs) + (SELECT count(*) FROM sessions WHERE key = 'job:job-1')`).Scan(&left)
+		return err == nil && left == 0
+	})
+}

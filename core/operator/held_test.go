@@ -51,6 +51,10 @@ func (h holdingJobs) Resume(_ context.Context, name, by string) error {
 	return h.ask("resume %s by %s", name, by)
 }
 
+func (h holdingJobs) Forget(context.Context, string, func(key string) error) (int, error) {
+	return 0, nil
+}
+
 func (h holdingJobs) Delete(_ context.Context, name, by string) error {
 	return h.ask("delete %s by %s", name, by)
 }

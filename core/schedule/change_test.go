@@ -138,6 +138,21 @@ func TestHR8_PeopleActOnTheirOwnJobsAndOwnersOnAll(t *testing.T) {
 	}
 }
 
+func TestHR8_JobsOfTheCommandLineHaveOneOwner(t *testing.T) {
+	w := newWorld()
+	w.open(t)
+	for _, caller := range []string{"uid 0, pid 17", "uid 0, pid 18"} {
+		j := asked("every 1h")
+		j.Session, j.Person = "cli:local", caller
+		if _, err := w.book.Make(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if own := w.book.Own("cli:other", "uid 0, pid 19"); len(own) != 2 || own[0].Origin != "cli:operator" || own[0].Deliver != "cli:local" {
+		t.Errorf("another call finds %+v", own)
+	}
+}
+
 func TestHR8_APausedJobMissesNothing(t *testing.T) {
 	w := newWorld()
 	w.book.Use([]Definition{define("a", "0 * * * *", "UTC", missedOnce)})

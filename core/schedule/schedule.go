@@ -254,8 +254,14 @@ func (b *Book) Grants(key string) []string {
 	return nil
 }
 
+// operators are the owner of jobs that callers of the control socket make, whose names have process ids.
+const operators = "cli:operator"
+
 // person names the sender of a message in the session of key: telegram:4711.
 func person(key, user string) string {
+	if session.Platform(key) == "cli" {
+		return operators
+	}
 	return session.Platform(key) + ":" + session.PersonOf(user)
 }
 
