@@ -16,6 +16,9 @@ var guard []byte
 // settle is how long Playwright waits for what an action causes, in milliseconds. Its own default is 500.
 const settle = 100
 
+// inAnswer has the page stand in the answer to each action. The documented values leave it out, or put it into a file that no model reads.
+const inAnswer = "explicit"
+
 // settings are what differs from browser to browser.
 type settings struct {
 	Chromium, Proxy string
@@ -33,12 +36,12 @@ var arguments = []string{
 // The config of Playwright's server, as far as it is written here (@playwright/mcp 0.0.83, config.d.ts).
 type (
 	playwright struct {
-		Browser   chromium       `json:"browser"`
-		OutputDir string         `json:"outputDir"`
-		Timeouts  map[string]int `json:"timeouts"`
-		Snapshot  map[string]any `json:"snapshot"`
-		Codegen   string         `json:"codegen"`
-		WebMCP    bool           `json:"webmcp"`
+		Browser   chromium          `json:"browser"`
+		OutputDir string            `json:"outputDir"`
+		Timeouts  map[string]int    `json:"timeouts"`
+		Snapshot  map[string]string `json:"snapshot"`
+		Codegen   string            `json:"codegen"`
+		WebMCP    bool              `json:"webmcp"`
 	}
 	chromium struct {
 		BrowserName    string            `json:"browserName"`
@@ -69,7 +72,7 @@ func writeConfig(folder string, s settings) (file string, err error) {
 			ContextOptions: map[string]string{"serviceWorkers": "block"}, // they would load without the guard of a page
 		},
 		OutputDir: filepath.Join(folder, "output"), Timeouts: map[string]int{"settle": settle},
-		Snapshot: map[string]any{"mode": "none"}, Codegen: "none",
+		Snapshot: map[string]string{"mode": inAnswer}, Codegen: "none",
 	})
 	if err != nil {
 		return "", fmt.Errorf("write the config of a browser: %w", err)

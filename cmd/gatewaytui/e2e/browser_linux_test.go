@@ -130,9 +130,11 @@ func TestHR2_ASIGKILLOfTheGatewayLeavesNoBrowser(t *testing.T) {
 func BenchmarkBrowserPage(b *testing.B) {
 	site := page(b, "for the browser")
 	g := start(b, newHome(b), browsers(b, site))
+	pages := 0
 	ask := func(b *testing.B, user string) {
 		b.Helper()
-		if reply, status := g.chat(user, "go: "+site.URL); status != http.StatusOK || !strings.Contains(reply, "A page") {
+		pages++ // a page that is there already is not named again
+		if reply, status := g.chat(user, fmt.Sprint("go: ", site.URL, "/", pages)); status != http.StatusOK || !strings.Contains(reply, "A page") {
 			b.Fatalf("%d %q", status, reply)
 		}
 	}
