@@ -87,6 +87,8 @@ func TestTheDefaultScriptDoesWhatItsHelpSays(t *testing.T) {
 		"a change of a file":         {say: "edit: a.txt one two => 1", call: `files_edit {"new":"1","old":"one two","path":"a.txt"}`, result: `{"path":"a.txt","replaced":1,"lines":[3]}`, want: "I changed a.txt in line 3."},
 		"a search":                   {say: "find: fo+", call: `files_search {"pattern":"fo+"}`, result: `{"matches":[{"path":"a","line":1,"text":"foo"}],"files":1}`, want: "line: 1  path: a  text: foo"},
 		"delegation":                 {say: "delegate: sh: ls", call: `delegate {"goal":"sh: ls"}`, result: `a.txt`, want: "My child agent says:\na.txt"},
+		"two children at once":       {say: "both: sh: ls | echo b", call: `delegate {"tasks":[{"goal":"sh: ls"},{"goal":"echo b"}]}`, result: `{"results":[{"task":1,"state":"done","result":"a.txt"}]}`, want: "result: a.txt"},
+		"a question":                 {say: "ask: tea?", call: `ask_user {"question":"tea?"}`, result: `{"answer":"coffee"}`, want: "You answered: coffee"},
 		"the child's side of it":     {say: "sh: ls", call: `terminal {"command":"ls"}`, result: `{"output":"a.txt\n","exit_code":0}`, want: "a.txt"},
 		"anything else":              {say: "write me a poem", want: "Say help"},
 		"nothing":                    {say: "", want: "Say help"},

@@ -102,8 +102,10 @@ func StepWords(doing string) string {
 	if command, ok := strings.CutPrefix(doing, "terminal: "); ok && command != "ended" {
 		return "running " + command
 	}
-	if child, ok := strings.CutPrefix(doing, "delegate: "); ok && (child == DoingModelCall || child == DoingModelAnswer) {
-		return "child agent: " + StepWords(child)
+	// "delegate: " is the only child of a call, "delegate 2: " one of several.
+	number, child, _ := strings.Cut(strings.TrimPrefix(doing, "delegate"), ": ")
+	if strings.HasPrefix(doing, "delegate") && (child == DoingModelCall || child == DoingModelAnswer) {
+		return "child agent" + number + ": " + StepWords(child)
 	}
 	return doing
 }
