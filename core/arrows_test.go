@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"core/search":                      {"core/search/words", "core/ops", "core/term", "core/text", "core/session", "core/store"},
 	"core/service":                     {"core/ops", "core/term", "core/config", "core/instance", "core/process/kernel", "core/shutdown"},
 	"core/importer/statedb":            {},
-	"core/importer":                    {"core/config", "core/importer/statedb", "core/ops", "core/schedule/when", "core/store", "core/term", "core/text"},
+	"core/importer":                    {"core/config", "core/importer/statedb", "core/memory", "core/ops", "core/schedule/when", "core/store", "core/term", "core/text"},
 	"core/setup":                       {"core/adapter/telegram", "core/config", "core/environment/sandbox", "core/model", "core/process", "core/term"},
 	"core/shutdown":                    {"core/ops", "core/text"},
 	"core/process":                     {"core/bound", "core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},

@@ -164,7 +164,7 @@ func (p *program) importDown(ctx context.Context, dir string, plan *importer.Pla
 
 // compareDown compares a plan with the database of a home, where there is one.
 func (p *program) compareDown(ctx context.Context, dir string, plan *importer.Plan) (there bool, err error) {
-	if _, err := instance.Locate(dir); err != nil || !plan.TakesConversations() {
+	if _, err := instance.Locate(dir); err != nil || !plan.TakesRows() {
 		return false, nil
 	}
 	home, err := instance.Open(dir)

@@ -61,6 +61,7 @@ func New(o Options) (*Gateway, error) {
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Environments: g.trust.environments, Held: g.held, Servers: g.servers, Adapters: g.adapters,
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Budget: g.budget, People: g.trust.people, Inbox: []operator.InboxSource{
 			g.approvals, g.budget, g.trust.people, g.reloading, g.jobs,
+			missedOf{g.memory},
 			operator.Conditions{Table: g.table, Conversations: g.conversations, Adapters: g.adapters, Outbox: g.outbox, Health: g.health, Servers: g.servers},
 		}, Notes: notesOf{g.memory}, Rules: g.approvals, Jobs: g.jobs, Configs: g.reloading, Metrics: g.metrics, Rates: g.rates, Limits: o.Limits, Media: o.Media,
 		Texts: ops.Texts(o.Config.Console.Texts), ToolsMayStop: func() (may, ask bool) {

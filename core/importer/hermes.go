@@ -30,11 +30,9 @@ func readHermes(ctx context.Context, p *Plan) {
 	p.document("SOUL.md", "SOUL.md", "")
 	p.document("AGENTS.md", "AGENTS.md", "")
 	p.document("memories/USER.md", "USER.md", "the agent reads it when it needs it: mention it in AGENTS.md")
-	if _, err := p.root.Stat("memories/MEMORY.md"); err == nil {
-		p.leave(Memory, "memories/MEMORY.md", "there is no place for memories yet")
-	}
 	p.skills("skills", 0)
 	p.hermesVariables()
+	p.memories("memories/MEMORY.md")
 	p.hermesModel()
 	zone := ""
 	if data, err := p.content(hermesConfig, maxConfig); err == nil {

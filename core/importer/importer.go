@@ -3,11 +3,10 @@
 //
 // What it promises: the other gateway's folder is only read, no link leads out of it, and every file, list and text is bounded. What
 // is broken is listed, and the rest goes on. Nothing that is here already is overwritten: it is listed as a conflict. No secret is
-// copied: its name is listed with what to do. The second run takes nothing twice. Memories are listed and not taken: this
-// gateway has no place for them yet.
+// copied: its name is listed with what to do. The second run takes nothing twice. Memories become notes of an owner.
 //
 // importer.go has the plan, openclaw.go and hermes.go read one gateway each, files.go copies, talks.go reads transcripts, keep.go
-// writes conversations into the store.
+// writes conversations into the store, and notes.go memories.
 package importer
 
 import (
@@ -84,6 +83,7 @@ type Plan struct {
 	copies   []copied
 	settings []config.Setting
 	talks    []talk
+	notes    []remembered
 	names    map[string]bool // of the skills
 }
 
@@ -130,8 +130,8 @@ func (p *Plan) Takes() bool {
 // Conversations is how many conversations the plan writes to the store.
 func (p *Plan) Conversations() int { return len(p.talks) }
 
-// TakesConversations reports whether the plan writes to the store.
-func (p *Plan) TakesConversations() bool { return p.Conversations() > 0 }
+// TakesRows reports whether the plan writes to the store.
+func (p *Plan) TakesRows() bool { return len(p.talks)+len(p.notes) > 0 }
 
 // add lists a thing, cleaned.
 func (p *Plan) add(kind Kind, from, to string, state State, why string) {

@@ -172,7 +172,7 @@ func TestOP7_OpenClawIsTakenOver(t *testing.T) {
 	}
 	all := states(p)
 	for _, part := range []string{
-		"not taken memory workspace/MEMORY.md", "taken job cron/jobs.json Morning brief -> jobs.morning-brief", "taken job cron/jobs.json tides -> jobs.tides", "not taken job cron/jobs.json off", "not taken job cron/jobs.json over", "not taken job cron/jobs.json broken", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "max", "whatsapp", "research",
+		"taken memory workspace/MEMORY.md -> the notes of telegram:4711", "taken job cron/jobs.json Morning brief -> jobs.morning-brief", "taken job cron/jobs.json tides -> jobs.tides", "not taken job cron/jobs.json off", "not taken job cron/jobs.json over", "not taken job cron/jobs.json broken", "not taken secret openclaw.json channels.telegram.botToken", "lets everyone in", "max", "whatsapp", "research",
 		"telegram:dm:4711 (3 messages, 1 line could not be read)", "names no transcript", "its transcript is missing", "taken conversation agents/main/sessions/sessions.json agent:main:telegram:group:-1001234",
 	} {
 		if !strings.Contains(all, part) {
@@ -238,7 +238,7 @@ func TestOP7_HermesIsTakenOver(t *testing.T) {
 	if got := g.said("telegram:dm:4712"); len(got) != 1 || !strings.HasPrefix(got[0], "user 4712: h") {
 		t.Errorf("said %q\n%s", got, states(p))
 	}
-	for _, part := range []string{"an earlier conversation", "1 session of no chat", "not taken secret .env TELEGRAM_BOT_TOKEN", "not taken memory memories/MEMORY.md", "taken job cron/jobs.json Lamps -> jobs.lamps", "taken job cron/jobs.json 3f2a -> jobs.3f2a"} {
+	for _, part := range []string{"an earlier conversation", "1 session of no chat", "not taken secret .env TELEGRAM_BOT_TOKEN", "taken memory memories/MEMORY.md", "taken job cron/jobs.json Lamps -> jobs.lamps", "taken job cron/jobs.json 3f2a -> jobs.3f2a"} {
 		if !strings.Contains(states(p), part) {
 			t.Errorf("the list lacks %q:\n%s", part, states(p))
 		}

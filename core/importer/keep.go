@@ -17,7 +17,7 @@ import (
 // life stands for the life that a turn belongs to.
 const life = "import"
 
-// Compare finds out which conversations are in the store already, and which chats have another one. It changes the items of the plan.
+// Compare finds out which conversations and notes are in the store already, and which chats have another one. It changes the items of the plan.
 func (p *Plan) Compare(ctx context.Context, s *store.Store) error {
 	kept := p.talks[:0]
 	for _, t := range p.talks {
@@ -39,10 +39,10 @@ func (p *Plan) Compare(ctx context.Context, s *store.Store) error {
 		}
 	}
 	p.talks = kept
-	return nil
+	return p.compareNotes(ctx, s)
 }
 
-// Keep writes the conversations of the plan into the store, each as the current session of its chat. Compare comes first. now is the
+// Keep writes the conversations and the notes of the plan into the store, each as the current session of its chat. Compare comes first. now is the
 // wall clock. next is called before each conversation.
 func (p *Plan) Keep(ctx context.Context, s *store.Store, now time.Time, next func()) error {
 	for _, t := range p.talks {
@@ -51,7 +51,7 @@ func (p *Plan) Keep(ctx context.Context, s *store.Store, now time.Time, next fun
 			return fmt.Errorf("write the conversation of %s: %w", t.key, err)
 		}
 	}
-	return nil
+	return p.keepNotes(ctx, s, now)
 }
 
 // sessionID is the id of the session that a conversation becomes, the same in every run.

@@ -67,15 +67,12 @@ func (p *Plan) clawWorkspace(conf tree) {
 	for _, d := range clawDocuments {
 		p.document(path.Join(dir, d.name), d.name, d.why)
 	}
-	for _, name := range []string{"MEMORY.md", "memory.md", "memory", "HEARTBEAT.md"} {
-		if _, err := p.root.Stat(path.Join(dir, name)); err != nil {
-			continue
-		}
-		kind, why := Memory, "there is no place for memories yet"
-		if name == "HEARTBEAT.md" {
-			kind, why = Job, "it has no times: write its text as the prompt of a job, [jobs.NAME]"
-		}
-		p.leave(kind, path.Join(dir, name), why)
+	if _, err := p.root.Stat(path.Join(dir, "HEARTBEAT.md")); err == nil {
+		p.leave(Job, path.Join(dir, "HEARTBEAT.md"), "it has no times: write its text as the prompt of a job, [jobs.NAME]")
+	}
+	p.own(clawConfig+" commands.ownerAllowFrom", conf.list("commands", "ownerAllowFrom")) // the memories are an owner's
+	for _, name := range []string{"MEMORY.md", "memory.md", "memory"} {
+		p.memories(path.Join(dir, name))
 	}
 	p.skills(path.Join(dir, "skills"), 0)
 	agents, _ := conf.at("agents", "list").([]any)
@@ -102,7 +99,6 @@ func (p *Plan) clawPeople(conf tree) {
 		groups := map[string]string{"telegram": "groups", "discord": "guilds"}[name]
 		p.allow(from+"."+groups, name, "adapters."+name+".groups", slices.Sorted(maps.Keys(channel.table(groups))))
 	}
-	p.own(clawConfig+" commands.ownerAllowFrom", conf.list("commands", "ownerAllowFrom"))
 	for _, e := range p.entries("credentials") {
 		platform, rest, _ := strings.Cut(e.Name(), "-")
 		if (platform != "telegram" && platform != "discord") || !strings.HasSuffix(rest, "allowFrom.json") {

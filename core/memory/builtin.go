@@ -61,6 +61,12 @@ func names(owners []Owner) []string {
 	return out
 }
 
+// Row is a note of the built-in provider as the store takes it, with the words by which it is found.
+func Row(o Owner, text, by string) (store.Note, []string) {
+	text = tidy(text)
+	return store.Note{Owner: string(o), Text: text, By: by}, wordsOf(text)
+}
+
 // full is the answer to a note that there is no room for.
 func full(o Owner) error {
 	whose := map[string]string{"person": "this person", "chat": "this chat", "shared": "all together"}[o.Scope()]

@@ -42,8 +42,6 @@ const (
 	maxGleaned = 20
 	// knownNotes is how many notes an extractor sees.
 	knownNotes = 100
-	// alike is the part of a text's words that a note has to have to stand for the text.
-	alike = 0.8
 )
 
 // glean keeps what an extractor finds. What a note says already is not kept again.
@@ -70,16 +68,10 @@ func glean(ctx context.Context, p Provider, find Extractor, m Material) error {
 	return nil
 }
 
-// covers reports whether a note has nearly all words of a text.
+// covers reports whether a note has all words of a text. One word less may be the one that matters.
 func covers(note, found string) bool {
-	has, n := wordsOf(note), 0
-	wanted := wordsOf(found)
-	for _, w := range wanted {
-		if slices.Contains(has, w) {
-			n++
-		}
-	}
-	return float64(n) >= alike*float64(len(wanted))
+	has := wordsOf(note)
+	return !slices.ContainsFunc(wordsOf(found), func(w string) bool { return !slices.Contains(has, w) })
 }
 
 // tidy is a text as a note keeps it: cleaned, without secrets, on one line, and not longer than a note may be.

@@ -47,10 +47,7 @@ func (m *Memory) Flush(ctx context.Context, conversation string) error {
 	}
 	defer release()
 	row, found, err := st.Unflushed(ctx, conversation)
-	if err == nil && !found {
-		return nil
-	}
-	if err == nil {
+	if err == nil && found {
 		err = m.flush(ctx, st, row)
 	}
 	if errors.Is(err, ErrLater) {
@@ -220,8 +217,19 @@ func (m *Memory) Retry(ctx context.Context, now time.Time) {
 		if err != nil {
 			m.o.Log.Warn("what is not flushed cannot be read", "event", ops.LogMemory, "error", term.Clean(err.Error(), 300))
 		}
+		for _, id := range m.missedIDs() { // its row may have gone with its conversation
+			if !slices.ContainsFunc(rows, func(r store.Unflushed) bool { return r.Session == id }) {
+				rows = append(rows, store.Unflushed{Session: id})
+			}
+		}
 		m.retry(ctx, rows)
 	})
+}
+
+func (m *Memory) missedIDs() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.missed))
 }
 
 // RetryNow tries the flushes that failed at once, also those that were tried often enough, and returns how many conversations are left.

@@ -8,7 +8,7 @@
 //
 // reach.go says whose notes a turn sees. flush.go has the flush and its retries, and extract.go what is taken from a conversation.
 // prompt.go has what a model sees of the notes unasked, and tools.go what models and people ask for. builtin.go is the provider in
-// the store.
+// the store, and graph.go the one over a server of tools.
 //
 // Locks: Memory.mu is a leaf, and is not held over I/O or a call of the provider.
 package memory
@@ -40,6 +40,8 @@ const (
 const (
 	ByTool  = "tool"
 	ByFlush = "flush"
+	// ByImport is a note that another gateway had.
+	ByImport = "import"
 )
 
 // Note is a text that outlives the conversation that it came from. Its text is from people and models: it is data.
@@ -112,8 +114,8 @@ type Options struct {
 	Role func(platform, id string) ops.Role
 	// Extractor finds what is worth a note; nil: the rule of this package does.
 	Extractor Extractor
-	// Keeps returns the provider with this name, which is that of a server; nil: there is none.
-	Keeps func(server string) Provider
+	// Calls returns what calls the tools of the server with this name, which keeps a graph of entities.
+	Calls func(server string) Caller
 }
 
 // Memory is the notes of a gateway. Its methods may be called from any goroutine; before Open there are no notes.
@@ -164,8 +166,8 @@ func (m *Memory) Use(name string) {
 	case name == None || st == nil:
 	case name == Builtin:
 		p = builtin{keep: st, find: m.extractor()}
-	case m.o.Keeps != nil:
-		p = m.o.Keeps(name)
+	case m.o.Calls != nil:
+		p = graph{server: m.o.Calls(name), find: m.extractor()}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -229,9 +229,14 @@ type rows struct {
 	failed []string
 }
 
+// unflushedRow is that conversation.
+var unflushedRow = store.Unflushed{Session: "s1", Key: "telegram:dm:47"}
+
 func (r *rows) Unflushed(context.Context, string) (store.Unflushed, bool, error) {
-	return store.Unflushed{Session: "s1", Key: "telegram:dm:47"}, true, nil
+	return unflushedRow, true, nil
 }
+
+func (r *rows) Flushed(context.Context, string, int64) error { return nil }
 
 func (r *rows) Entries(context.Context, string, int64, int, int) ([]store.Entry, bool, error) {
 	return []store.Entry{{Seq: 1, Message: store.Message{Role: "user", Who: "maria (47)", Content: "remember the milk"}}}, false, nil
@@ -271,8 +276,9 @@ func TestHR4_AHostileProviderCostsItsTimeAndNothingElse(t *testing.T) {
 				over := make(chan struct{})
 				defer func() { close(over); synctest.Wait() }()
 				st := &rows{}
-				m := New(Options{Log: quiet(), Tasks: tasks{}, Keeps: func(string) Provider { return hostile{do: fault(over)} }}, "notes")
+				m := New(Options{Log: quiet(), Tasks: tasks{}}, "notes")
 				m.Open(st)
+				m.provider = hostile{do: fault(over)}
 				who := member("telegram:dm:47", "maria (47)")
 				begun := time.Now()
 				if m.Prompt(t.Context(), who) != "" || time.Since(begun) > promptBound {
@@ -308,16 +314,15 @@ func TestHR4_AProviderThatHangsGetsNoMoreCallsThanTheBound(t *testing.T) {
 		defer func() { close(over); synctest.Wait() }()
 		var mu sync.Mutex
 		calls := 0
-		m := New(Options{Log: quiet(), Tasks: tasks{}, Keeps: func(string) Provider {
-			return hostile{do: func(context.Context) error {
-				mu.Lock()
-				calls++
-				mu.Unlock()
-				<-over
-				return nil
-			}}
-		}}, "notes")
+		m := New(Options{Log: quiet(), Tasks: tasks{}}, "notes")
 		m.Open(&rows{})
+		m.provider = hostile{do: func(context.Context) error {
+			mu.Lock()
+			calls++
+			mu.Unlock()
+			<-over
+			return nil
+		}}
 		for range 3 * maxCalls {
 			m.Prompt(t.Context(), member("telegram:dm:47", "maria (47)"))
 		}

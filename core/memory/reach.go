@@ -49,8 +49,15 @@ type Reach struct {
 	Speaker string
 }
 
-// operator is the person of the sessions of the command line and the console.
-const operator = "cli:operator"
+// operator is the person of the sessions of the command line and the console, and Operator owns their notes.
+const (
+	operator = "cli:operator"
+
+	Operator Owner = ofPerson + operator
+)
+
+// PersonOwner owns the notes of a person, platform:id.
+func PersonOwner(person string) Owner { return Owner(ofPerson + person) }
 
 // ReachOf says whose notes a turn sees. In a direct message they are those of the person, and shared ones. Elsewhere others read the
 // answer, so that they are those of the chat and shared ones, and none of a person (hermes#11430). Guests have none, and neither have
@@ -65,7 +72,7 @@ func ReachOf(w Who) Reach {
 	kind, rest, _ := strings.Cut(strings.TrimPrefix(key, platform+":"), ":")
 	switch {
 	case platform == "cli":
-		r.Own, r.Speaker = ofPerson+operator, operator
+		r.Own, r.Speaker = Operator, operator
 	case kind == "dm" && rest != "":
 		id, _, _ := strings.Cut(rest, ":topic:")
 		id, _, _ = strings.Cut(id, ":thread:")

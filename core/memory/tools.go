@@ -109,6 +109,14 @@ func (m *Memory) DeleteAny(ctx context.Context, id string) error {
 	return plainly(err)
 }
 
+// ForgetPerson deletes what a provider outside of the store keeps of a person, platform:id, and returns how many notes that were.
+func (m *Memory) ForgetPerson(ctx context.Context, person string) (int, error) {
+	if !m.On() {
+		return 0, nil
+	}
+	return call(ctx, m, callBound, "delete the notes of a person", func(ctx context.Context, p Provider) (int, error) { return p.ForgetPerson(ctx, person) })
+}
+
 // plainly is an error as models and people read it: what was being done is left out where the cause says all.
 func plainly(err error) error {
 	if errors.Is(err, ErrNoNote) {

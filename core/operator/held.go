@@ -45,6 +45,8 @@ type Notes interface {
 	Notes(ctx context.Context) ([]ops.Note, error)
 	// Forget deletes a note; one that is not there is CodeNotFound.
 	Forget(ctx context.Context, id string) error
+	// ForgetPerson deletes what is kept of a person, platform:id, outside of the store, and returns how many notes that were.
+	ForgetPerson(ctx context.Context, person string) (int, error)
 }
 
 // maxHeldText bounds each text of a server, a job, a note or a held resource, in runes.

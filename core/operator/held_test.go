@@ -62,7 +62,9 @@ func (h holdingJobs) Delete(_ context.Context, name, by string) error {
 func (h holdingHeld) Rows() []ops.Held { return slices.Clone(h.held) }
 
 func (h holdingNotes) Notes(context.Context) ([]ops.Note, error) { return slices.Clone(h.notes), nil }
-func (h holdingNotes) Forget(_ context.Context, id string) error { return h.ask("forget %s", id) }
+
+func (h holdingNotes) Forget(_ context.Context, id string) error         { return h.ask("forget %s", id) }
+func (h holdingNotes) ForgetPerson(context.Context, string) (int, error) { return 0, nil }
 
 func withHeld(texts ops.Texts) (*Operator, *holding) {
 	h := &holding{

@@ -35,7 +35,12 @@ func (op *Operator) newPeople() *people.People {
 			}
 			return op.o.Intake.Forget(ctx, f, keys, open)
 		}}, {Kind: "files", Forget: op.forgetFiles}, {Kind: "jobs", Forget: op.forgetJobs}},
-		After: []people.Holder{{Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
+		After: []people.Holder{{Kind: "notes of the server", Forget: func(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
+			if op.o.Notes == nil {
+				return 0, nil
+			}
+			return op.o.Notes.ForgetPerson(ctx, f.Platform+":"+f.ID)
+		}}, {Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
 			return 0, op.o.Search.Forget(ctx)
 		}}, {Kind: "rows about who may speak", Forget: func(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
 			return op.o.People.Forget(ctx, access.Person{Platform: f.Platform, ID: f.ID}, f.At)

@@ -199,8 +199,9 @@ var forgetSteps = []forgetStep{
 		args: func(q search) []any { return []any{q.ids, q.keys} }, change: []string{`DELETE FROM quarantine WHERE seq = ?1`},
 	},
 	{
-		kind: "notes", key: "n.seq", from: `notes n WHERE coalesce(n.at, 0) <= ? AND (n.owner = 'person ' || ? || ':' || ? OR instr(n.people, ' ' || ? || ':' || ? || ' ') > 0)`,
-		args:   func(q search) []any { return []any{stamp(q.At), q.Platform, q.ID, q.Platform, q.ID} },
+		// Of any time: the end of the person's conversations, just before this, may have made some.
+		kind: "notes", key: "n.seq", from: `notes n WHERE n.owner = 'person ' || ? || ':' || ? OR instr(n.people, ' ' || ? || ':' || ? || ' ') > 0`,
+		args:   func(q search) []any { return []any{q.Platform, q.ID, q.Platform, q.ID} },
 		change: dropNote,
 	},
 	{kind: "pins", key: "p.seq", from: `pins p WHERE p.session_id` + inList, args: search.byID, change: []string{`DELETE FROM pins WHERE seq = ?1`}},

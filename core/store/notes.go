@@ -77,6 +77,12 @@ func (s *Store) PutNote(ctx context.Context, n Note, words []string, most int) (
 	})
 }
 
+// HasNote reports whether an owner has a note with this text.
+func (s *Store) HasNote(ctx context.Context, owner, text string) (bool, error) {
+	_, has, err := first[Note](ctx, s, "look for a note", `SELECT `+noteColumns+` FROM notes n WHERE n.owner = ? AND n.text = ? LIMIT 1`, owner, text)
+	return has, err
+}
+
 // ChangeNote gives a note of one of these owners another text, and reports whether there is such a note.
 func (s *Store) ChangeNote(ctx context.Context, owners []string, n Note, words []string) (Note, bool, error) {
 	type changed struct {

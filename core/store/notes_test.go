@@ -14,7 +14,7 @@ import (
 // note writes a note whose words are those of its text.
 func note(t *testing.T, s *Store, owner, text string, people ...string) Note {
 	t.Helper()
-	n, err := s.PutNote(t.Context(), Note{Owner: owner, Text: text, By: "tool", People: people, At: time.Now().Add(-time.Minute)}, strings.Fields(strings.ToLower(text)), 3)
+	n, err := s.PutNote(t.Context(), Note{Owner: owner, Text: text, By: "tool", People: people, At: time.Now().Add(time.Minute)}, strings.Fields(strings.ToLower(text)), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
