@@ -229,8 +229,10 @@ func TestHR9_BeyondItsRateARouteAnswers429AndOthersGoOn(t *testing.T) {
 func TestARouteIsFreeAgainAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{Routes: map[string]Route{"a": {PerMinute: 2}}}).routes["a"]
-		if r.wait(time.Now()) != 0 || r.wait(time.Now()) != 0 {
-			t.Fatal("the first two have to wait")
+		for range 2 {
+			if left := r.wait(time.Now()); left != 0 {
+				t.Fatalf("one of the first two has to wait %s", left)
+			}
 		}
 		left := r.wait(time.Now())
 		if left != 30*time.Second {
