@@ -59,10 +59,6 @@ func (h holdingJobs) Delete(_ context.Context, name, by string) error {
 	return h.ask("delete %s by %s", name, by)
 }
 
-func (h holdingJobs) Forget(_ context.Context, person string, _ func(string) error) (int, error) {
-	return 0, h.ask("forget the jobs of %s", person)
-}
-
 func (h holdingHeld) Rows() []ops.Held { return slices.Clone(h.held) }
 
 func (h holdingNotes) Notes(context.Context) ([]ops.Note, error) { return slices.Clone(h.notes), nil }
