@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/acpagent"
 	"gatewaytui/fixtures/docker"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/mcptest"
@@ -42,6 +43,7 @@ const waiting = "6"
 
 func TestMain(m *testing.M) {
 	docker.Play()
+	acpagent.Play()
 	if len(os.Args) > 1 && os.Args[1] == mcptest.Argument {
 		mcptest.Main(os.Args[2:])
 		os.Exit(0)

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/acpagent"
+	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/mcptest"
+	"gatewaytui/fixtures/soak"
+)
+
+// holder is a gateway that holds something of each kind, none of which ends when it is asked to.
+type holder struct {
+	*gateway
+	servers, agents, jobs, hooks int
+}
+
+// hoarding is the script of its model: "serve N" calls a tool of the server N, "stuck N" one that does not return.
+func hoarding(servers int) string {
+	var b strings.Builder
+	for i := range servers {
+		fmt.Fprintf(&b, "[[rule]]\nmatch = '^serve %[1]d$'\ncall = [{ tool = \"s%[1]d__echo\", arguments = { text = \"hello\" } }]\n", i)
+		fmt.Fprintf(&b, "[[rule]]\nmatch = '^stuck %[1]d$'\ncall = [{ tool = \"s%[1]d__sleep\", arguments = { seconds = 3600 } }]\n", i)
+	}
+	b.WriteString("[[rule]]\nmatch = '(?s)sleep$'\ncall = [{ tool = \"terminal\", arguments = { command = \"trap '' TERM; sleep 3600 & sleep 3600\" } }]\n")
+	return b.String()
+}
+
+// hoard starts one, and makes it hold everything.
+func hoard(t *testing.T) *holder {
+	t.Helper()
+	h := &holder{servers: 6, agents: 2, jobs: 3, hooks: 2}
+	if soak.On() {
+		h.servers, h.agents, h.jobs, h.hooks = 20, 5, 10, 5
+	}
+	t.Setenv(acpagent.Folder, t.TempDir())
+	script := filepath.Join(t.TempDir(), "script.toml")
+	if err := os.WriteFile(script, []byte(hoarding(h.servers)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	fmt.Fprintf(&config, "%s\n[model]\nscript = %q\n[agents.external]\nkind = \"acp\"\ncommand = [%q]\nenv = [%q]\n", quick, script, os.Args[0], acpagent.Folder)
+	config.WriteString("[[routes]]\nmatch = \"api:user:external*\"\nagent = \"external\"\n")
+	var names []string
+	for i := range h.servers {
+		name := fmt.Sprintf("s%d", i)
+		names = append(names, fmt.Sprintf("%q", name))
+		scope := []string{"session", "gateway"}[i%2]
+		fmt.Fprintf(&config, "[servers.%s]\ncommand = [%q, %q, %q, %q]\nscope = %q\ntools = [\"echo\", \"sleep\"]\n", name, os.Args[0], mcptest.Argument, mcptest.Stubborn, mcptest.Fork, scope)
+	}
+	for i := range h.jobs {
+		fmt.Fprintf(&config, "[jobs.j%d]\nschedule = \"every 24h\"\nprompt = \"sleep\"\n", i)
+	}
+	for i := range h.hooks {
+		fmt.Fprintf(&config, "[hooks.h%d]\non = [\"gateway.state\", \"agent.cached\"]\ncommand = [\"bash\", \"-c\", \"trap '' TERM; setsid sleep 3600 & sleep 3600\"]\ntimeout = \"1h\"\n", i)
+	}
+	fmt.Fprintf(&config, "[agent]\nservers = [%s]\n", strings.Join(names, ", "))
+	h.gateway = start(t, newHome(t), config.String())
+	for i := range h.servers {
+		if reply, status := h.chat("a", fmt.Sprintf("serve %d", i)); status != http.StatusOK || !strings.Contains(reply, "hello") {
+			t.Fatalf("the server %d answers %d %s", i, status, reply)
+		}
+	}
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() }) // what is asked now has no answer
+	h.say("a", "stuck 0")
+	for i := range h.agents {
+		h.say(fmt.Sprintf("external%d", i), "deaf")
+	}
+	for i := range h.jobs {
+		if out, code := h.verb("jobs", "run", fmt.Sprintf("j%d", i)); code != 0 {
+			t.Fatalf("jobs run: exit code %d, %s", code, out)
+		}
+	}
+	eventually.True(t, "everything is held", func() bool { return h.held(ops.HeldServer) == h.servers && h.held(ops.HeldAgent) == h.agents && h.held(ops.HeldHook) >= h.hooks && h.jobsRun() == h.jobs })
+	return h
+}
+
+// held is how many resources of a kind the gateway holds.
+func (h *holder) held(kind ops.HeldKind) (n int) {
+	var page struct{ Items []ops.Held }
+	h.socket(http.MethodGet, "/v1/held?limit=1000", nil, &page)
+	for _, row := range page.Items {
+		if row.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *holder) jobsRun() (n int) {
+	var page struct{ Items []ops.Job }
+	h.socket(http.MethodGet, "/v1/jobs?limit=1000", nil, &page)
+	for _, row := range page.Items {
+		if row.State == ops.JobRunning {
+			n++
+		}
+	}
+	return n
+}
+
+// nothingLeft checks that no process of the gateway's life is left.
+func (h *holder) nothingLeft() {
+	h.t.Helper()
+	var left []string
+	eventually.True(h.t, "no process of the gateway is left", func() bool {
+		left = marked(h.t, h.life)
+		return len(left) == 0
+	})
+}
+
+func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *testing.T) {
+	h := hoard(t)
+	var plan struct {
+		WorstMS int64 `json:"worst_case_ms"`
+	}
+	h.socket(http.MethodGet, "/v1/plan", nil, &plan)
+	code, took := h.stop()
+	if code != 0 {
+		t.Errorf("the stop ended with %d", code)
+	}
+	h.nothingLeft()
+	report := h.await("the report of the stop", func(l line) bool { return l.text("msg") == "stopped" })
+	if elapsed := report.number("elapsed_ms"); plan.WorstMS == 0 || elapsed > float64(plan.WorstMS)+50 {
+		t.Errorf("the stop took %.0f ms (%v), and %d ms is its plan", elapsed, took, plan.WorstMS)
+	}
+}
+
+func TestS10_AGatewayThatIsKilledWithEverythingHeldLeavesNothing(t *testing.T) {
+	h := hoard(t)
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.exit()
+	h.nothingLeft()
+}
+
+func TestS12_AResetLeavesNothingOfWhatItsSessionHeld(t *testing.T) {
+	h := hoard(t)
+	shared := h.servers / 2
+	for _, user := range []string{"a", "external0", "external1"} {
+		if reply, status := h.chat(user, "/new"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, reply)
+		}
+	}
+	eventually.True(t, "the sessions hold nothing", func() bool {
+		return h.held(ops.HeldServer) == shared && h.held(ops.HeldAgent) == h.agents-2
+	})
+}
