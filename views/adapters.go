@@ -78,8 +78,11 @@ func adapterDetails(s *Screen, r *ops.Adapter, p pane) []string {
 		traffic[1].Text = number(r.Queue) + " to send"
 	}
 	var can []Fact
+	if r.Listen != "" {
+		can = []Fact{{"listens", r.Listen}}
+	}
 	if len(r.Abilities) > 0 {
-		can = []Fact{{"can", strings.Join(r.Abilities, ", ")}}
+		can = append(can, Fact{"can", strings.Join(r.Abilities, ", ")})
 	}
 	lines := s.told(p, facts, traffic, can)
 	if rows := platformSessions(s, r.Name); len(rows) > 0 {

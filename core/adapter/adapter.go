@@ -173,6 +173,12 @@ type Forwarder interface {
 	Forward(ctx context.Context, session string, m Outgoing) (Sent, error)
 }
 
+// Listener is a Platform that others connect to.
+type Listener interface {
+	// Addr is host:port of the listener, empty while there is none. It does not wait.
+	Addr() string
+}
+
 // Historian is a Receiver that knows which sessions have a history. Its method does not wait.
 type Historian interface {
 	// Remembers reports whether the session of this key has a conversation that the gateway keeps.

@@ -185,6 +185,9 @@ func (l *managedAdapter) snapshot() ops.Adapter {
 		row.RateLimitedUntil = ops.Time{}
 	}
 	l.mu.Unlock()
+	if p, is := l.platform.(Listener); is {
+		row.Listen = p.Addr()
+	}
 	if c != nil {
 		if last, err := c.lastInbound(); err == nil && !last.IsZero() {
 			row.LastInboundAt = ops.At(last)

@@ -39,8 +39,8 @@ type Server struct {
 // Values of servers.NAME.preset and servers.NAME.scope.
 const (
 	PresetBrowser = "browser"
-	ScopeSession  = "session"
-	ScopeGateway  = "gateway"
+	ScopeSession  = ops.ServerOfSession
+	ScopeGateway  = ops.ServerOfGateway
 )
 
 // Web is [web].

@@ -232,26 +232,6 @@ func (m *Memory) missedIDs() []string {
 	return slices.Sorted(maps.Keys(m.missed))
 }
 
-// RetryNow tries the flushes that failed at once, also those that were tried often enough, and returns how many conversations are left.
-func (m *Memory) RetryNow(ctx context.Context) (left int, err error) {
-	_, st := m.now()
-	if st == nil {
-		return 0, errOff
-	}
-	m.mu.Lock()
-	for id, missed := range m.missed {
-		missed.tries = 0
-		m.missed[id] = missed
-	}
-	m.mu.Unlock()
-	rows, err := st.UnflushedOlder(ctx, m.o.Life, retryBatch)
-	if err != nil {
-		return 0, err
-	}
-	m.retry(ctx, rows)
-	return len(m.Missed()), nil
-}
-
 // retry flushes conversations one after the other, so that they do not take the models from turns.
 func (m *Memory) retry(ctx context.Context, rows []store.Unflushed) {
 	for i, row := range rows {

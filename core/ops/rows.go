@@ -232,6 +232,8 @@ type Adapter struct {
 	Conflicts int `json:"conflicts,omitempty"`
 	// Abilities are what the platform can do beyond plain text, as words for people.
 	Abilities []string `json:"abilities,omitempty"`
+	// Listen is host:port of a platform that others connect to, while it listens.
+	Listen string `json:"listen,omitempty"`
 }
 
 // Background is one tracked task other than a turn.
