@@ -3,11 +3,11 @@ package doctor
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/process"
 )
 
 // checkServers looks for the programs of the tool servers of the config, and for the variables that they need. Nothing is started.
@@ -40,7 +40,7 @@ func (c *checkup) checkServers(context.Context) {
 // checkProgram looks for the program of a server as its start will: in PATH, or from the work folder.
 func (c *checkup) checkProgram(server, program, workdir string) {
 	if filepath.Base(program) == program {
-		if _, err := exec.LookPath(program); err != nil {
+		if _, err := process.Find(program); err != nil {
 			c.warn("install it, or correct the key command of the server; until then its tools cannot be called", "the program %s of the server %s is not in PATH", program, server)
 		}
 		return

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -136,7 +135,7 @@ func (s *Set) transport(ctx context.Context, i *instance, l *link) (sdk.Transpor
 		OutputLimit: outputKept, Owner: l.owner(),
 	})
 	if err != nil {
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, process.ErrNoProgram) || errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", errNoProgram, err)
 		}
 		return nil, err

@@ -326,6 +326,8 @@ func TestHR4_AProviderThatHangsGetsNoMoreCallsThanTheBound(t *testing.T) {
 		for range 3 * maxCalls {
 			m.Prompt(t.Context(), member("telegram:dm:47", "maria (47)"))
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		if calls != maxCalls {
 			t.Errorf("%d calls are under way, want %d", calls, maxCalls)
 		}

@@ -112,11 +112,20 @@ func (w *world) Start(ctx context.Context, _, _ string, run func(context.Context
 	return !w.closed
 }
 
-func (w *world) Deliver(row store.Outbox) { w.sent = append(w.sent, row) }
+func (w *world) Deliver(row store.Outbox) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent = append(w.sent, row)
+}
 
-func (w *world) Emit(t ops.EventType, _, _ string, _ ops.Payload) { w.events = append(w.events, t) }
-func (w *world) Admit() error                                     { return w.refused }
-func (w *world) ClockDoubted() bool                               { return w.doubted }
+func (w *world) Emit(t ops.EventType, _, _ string, _ ops.Payload) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, t)
+}
+
+func (w *world) Admit() error       { return w.refused }
+func (w *world) ClockDoubted() bool { return w.doubted }
 func (w *world) Jobs(context.Context) ([]store.Job, error) {
 	return slices.Collect(maps.Values(w.jobs)), nil
 }

@@ -333,7 +333,7 @@ func TestOP5_APortThatIsTakenIsLeftAlone(t *testing.T) {
 	if _, p, err := run(t, dir, &world{taken: "127.0.0.1:8642", box: errors.New("bubblewrap is not installed")}, nil, "", "", "3", ""); err != nil {
 		t.Fatalf("%v\n%s", err, &p.screen)
 	}
-	has(t, "the config", read(t, dir, "config.toml"), `listen = "127.0.0.1:8643"`, `enabled = ["delegate", "files", "send_file"]`)
+	has(t, "the config", read(t, dir, "config.toml"), `listen = "127.0.0.1:8643"`, `enabled = ["delegate", "files", "send_file", "web", "memory", "ask_user", "jobs"]`)
 }
 
 func TestOP5_AConfigThatIsWrongIsNotTouched(t *testing.T) {

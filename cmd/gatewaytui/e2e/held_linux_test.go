@@ -77,7 +77,9 @@ func hoard(t *testing.T) *holder {
 			t.Fatalf("jobs run: exit code %d, %s", code, out)
 		}
 	}
-	eventually.True(t, "everything is held", func() bool { return h.held(ops.HeldServer) == h.servers && h.held(ops.HeldAgent) == h.agents && h.held(ops.HeldHook) >= h.hooks && h.jobsRun() == h.jobs })
+	eventually.True(t, "everything is held", func() bool {
+		return h.held(ops.HeldServer) == h.servers && h.held(ops.HeldAgent) == h.agents && h.held(ops.HeldHook) >= h.hooks && h.jobsRun() == h.jobs
+	})
 	return h
 }
 
