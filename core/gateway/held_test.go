@@ -91,10 +91,10 @@ func TestAStopNamesEachHeldResourceThatDoesNotEndAndKeepsItsPlan(t *testing.T) {
 	for _, item := range phase.Items {
 		got[item.Kind+" "+item.ID] = item.State
 	}
-	if got["server fine"] != ops.StepDone {
-		t.Errorf("the server that ends is %q in the report", got["server fine"])
+	if got["server fine@cli:a"] != ops.StepDone {
+		t.Errorf("the server that ends is %q in the report", got["server fine@cli:a"])
 	}
-	for _, name := range []string{"browser hanging", "acp hanging of an agent", "server hanging of the gateway"} {
+	for _, name := range []string{"browser hanging@cli:b", "acp hanging of an agent@cli:local", "server hanging of the gateway"} {
 		if s := got[name]; s == "" || s == ops.StepDone {
 			t.Errorf("%s is %q in the report, and it did not end", name, s)
 		}

@@ -87,9 +87,6 @@ func (i *instance) held() (row ops.Held, is bool) {
 		return row, false
 	}
 	row = ops.Held{Kind: ops.HeldServer, ID: i.server.def.Name, Session: i.session, Owner: "mcp:" + i.server.def.Name, State: heldStates[i.state], Since: ops.At(i.since), Detail: i.problem}
-	if i.session != "" {
-		row.ID += "@" + i.session
-	}
 	if l := i.link; l != nil {
 		row.Kind, row.Owner, row.Detail = l.kind, l.owner(), text.Count(int(i.calls), "call")
 		if l.users > 0 {

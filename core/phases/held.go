@@ -49,7 +49,7 @@ func (f *Phases) holdings(agents *sync.WaitGroup) (items []shutdown.Item) {
 	}
 	for _, row := range f.o.Held.Rows() {
 		items = append(items, shutdown.Item{
-			Kind: string(row.Kind), ID: row.ID,
+			Kind: string(row.Kind), ID: heldID(row),
 			Run: func(ctx context.Context) error {
 				if a := cached[row.Session]; a != nil {
 					return f.ended(row, a.Close(ctx))
@@ -74,6 +74,14 @@ func (f *Phases) ended(row ops.Held, err error) error {
 		return err
 	}
 	return fmt.Errorf("it is still held: %s", row.Detail)
+}
+
+// heldID names what a row describes in a stop: a session has its own server of a name.
+func heldID(row ops.Held) string {
+	if row.Session == "" {
+		return row.ID
+	}
+	return row.ID + "@" + row.Session
 }
 
 // holding says what a row is and whose.
@@ -106,7 +114,7 @@ func (f *Phases) heldItems(swept <-chan struct{}) (items []shutdown.Item, ended 
 	for _, row := range f.o.Held.Rows() {
 		ended.Add(1)
 		items = append(items, shutdown.Item{
-			Kind: string(row.Kind), ID: row.ID,
+			Kind: string(row.Kind), ID: heldID(row),
 			Run: func(ctx context.Context) error {
 				defer ended.Done()
 				select {
