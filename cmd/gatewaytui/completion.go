@@ -177,12 +177,16 @@ func processIDs(ctx context.Context, g *control.Client, _ *cobra.Command) (pids 
 // adapterNames lists the adapters for which the verb changes something.
 func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) (names []cobra.Completion) {
 	for _, a := range rows(ctx, g.Adapters) {
-		if paused := a.State == ops.AdapterPaused; c.Name() == "pause" && paused || c.Name() == "resume" && !paused {
-			continue
+		if changes(c, a.State == ops.AdapterPaused) {
+			names = append(names, offer(a.Name, text.Words(a.State), a.LastError))
 		}
-		names = append(names, offer(a.Name, text.Words(a.State), a.LastError))
 	}
 	return names
+}
+
+// changes reports whether a verb changes something that is paused, or is not.
+func changes(c *cobra.Command, paused bool) bool {
+	return (c.Name() != "pause" || !paused) && (c.Name() != "resume" || paused)
 }
 
 // running is the phases of the shutdown that runs; none if none does.

@@ -69,10 +69,9 @@ func serverNames(ctx context.Context, g *control.Client, _ *cobra.Command) (name
 // jobNames lists the jobs for which the verb changes something.
 func jobNames(ctx context.Context, g *control.Client, c *cobra.Command) (names []cobra.Completion) {
 	for _, j := range rows(ctx, g.Jobs) {
-		if paused := j.State == ops.JobPaused; c.Name() == "pause" && paused || c.Name() == "resume" && !paused {
-			continue
+		if changes(c, j.State == ops.JobPaused) {
+			names = append(names, offer(j.Name, text.Words(j.State), j.Schedule))
 		}
-		names = append(names, offer(j.Name, text.Words(j.State), j.Schedule))
 	}
 	return names
 }

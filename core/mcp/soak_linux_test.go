@@ -60,7 +60,7 @@ func TestHR1_CyclesOfAServerLeaveNothing(t *testing.T) {
 	quiet := func() bool { return s.procs.Count() == 0 }
 	eventually.True(t, "no process is left before the count", quiet)
 	files, goroutines, memory := descriptors(t), runtime.NumGoroutine(), heap()
-	count := soak.Count(t, 20, 500)
+	count := soak.Count(t, 8, 500)
 	for n := range count {
 		cycle(n)
 	}

@@ -145,7 +145,7 @@ func (h *history) check(*rapid.T) {
 }
 
 func TestHR5_WhatWasSaidIsANoteOrARowAfterAnyHistory(t *testing.T) {
-	if err := flag.Set("rapid.checks", strconv.Itoa(soak.Count(t, 15, 200))); err != nil { // each history opens a store for each of its lives
+	if err := flag.Set("rapid.checks", strconv.Itoa(soak.Count(t, 6, 200))); err != nil { // each history opens a store for each of its lives
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
