@@ -110,25 +110,37 @@ func (g *Guard) Check(t hosts.Target, a netip.Addr) error {
 // Dial connects to t by TCP. Every address of a name is checked before the first one is tried. The error is a *RefusedError if one
 // is not allowed.
 func (g *Guard) Dial(ctx context.Context, t hosts.Target) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTime, Control: g.control(t)}
+	return Connect(ctx, t, g.o.Resolve, func(a netip.Addr) error { return g.Check(t, a) }, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+		return dialer.DialContext(ctx, "tcp", to.String())
+	})
+}
+
+// Connect connects to t with dial. Every address of a name passes check before the first one is dialled, and the addresses that were
+// checked are dialled: a name that changes its address between the two gains nothing. At most four are tried.
+func Connect(
+	ctx context.Context, t hosts.Target, resolve func(ctx context.Context, name string) ([]netip.Addr, error),
+	check func(netip.Addr) error, dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error),
+) (net.Conn, error) {
 	addrs := []netip.Addr{t.Addr}
 	if !t.Addr.IsValid() {
 		var err error
-		if addrs, err = g.o.Resolve(ctx, t.Name); err != nil {
+		if addrs, err = resolve(ctx, t.Name); err != nil {
 			return nil, fmt.Errorf("look up %s: %w", t.Name, err)
 		}
 	}
-	for _, a := range addrs {
-		if err := g.Check(t, a); err != nil {
+	for i, a := range addrs {
+		addrs[i] = a.Unmap().WithZone("")
+		if err := check(addrs[i]); err != nil {
 			return nil, err
 		}
 	}
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("look up %s: it has no address", t.Name)
 	}
-	dialer := net.Dialer{Timeout: dialTime, Control: g.control(t)}
 	var errs []error
 	for _, a := range addrs[:min(len(addrs), dialMost)] {
-		conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(a.Unmap().WithZone(""), t.Port).String())
+		conn, err := dial(ctx, netip.AddrPortFrom(a, t.Port))
 		if err == nil {
 			return conn, nil
 		}

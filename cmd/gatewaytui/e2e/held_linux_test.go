@@ -67,11 +67,11 @@ func hoard(t *testing.T) *holder {
 			t.Fatalf("the server %d answers %d %s", i, status, reply)
 		}
 	}
-	t.Cleanup(func() { _ = h.cmd.Process.Kill() }) // what is asked now has no answer
 	h.say("a", "stuck 0")
 	for i := range h.agents {
 		h.say(fmt.Sprintf("external%d", i), "deaf")
 	}
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() }) // before the clients are waited for: what they asked has no answer
 	for i := range h.jobs {
 		if out, code := h.verb("jobs", "run", fmt.Sprintf("j%d", i)); code != 0 {
 			t.Fatalf("jobs run: exit code %d, %s", code, out)

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,34 +11,9 @@ import (
 	"gatewaytui/core/environment/proxy/hosts"
 )
 
-// connect connects to t. Each address of a name must be one of the public internet and not of this machine, and the address
-// that was checked is the one that is dialled: a name that changes its address between the two gains nothing.
+// connect connects to t. Each address of a name must be one of the public internet and not of this machine.
 func (p *Proxy) connect(ctx context.Context, t hosts.Target) (net.Conn, error) {
-	addrs := []netip.Addr{t.Addr}
-	if !t.Addr.IsValid() {
-		var err error
-		if addrs, err = p.opts.Resolve(ctx, t.Name); err != nil {
-			return nil, fmt.Errorf("look up %s: %w", t.Name, err)
-		}
-	}
-	for i, a := range addrs {
-		addrs[i] = a.Unmap().WithZone("")
-		if err := p.reachable(t, addrs[i]); err != nil {
-			return nil, err
-		}
-	}
-	if len(addrs) == 0 {
-		return nil, fmt.Errorf("look up %s: it has no address", t.Name)
-	}
-	var errs []error
-	for _, a := range addrs[:min(len(addrs), dialMost)] {
-		conn, err := p.opts.Dial(ctx, netip.AddrPortFrom(a, t.Port))
-		if err == nil {
-			return conn, nil
-		}
-		errs = append(errs, err)
-	}
-	return nil, errors.Join(errs...)
+	return address.Connect(ctx, t, p.opts.Resolve, func(a netip.Addr) error { return p.reachable(t, a) }, p.opts.Dial)
 }
 
 // reachable says why a, an address of t, is not dialled.

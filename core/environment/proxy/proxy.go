@@ -44,8 +44,6 @@ const (
 	listenersMost = 64
 	// headerMost is the size of a request's header, in bytes.
 	headerMost = 32 << 10
-	// dialMost is how many addresses of a name are tried.
-	dialMost = 4
 )
 
 // Times are the bounds in time of a connection. The zero value has the defaults.
