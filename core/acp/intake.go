@@ -17,7 +17,7 @@ const (
 	// maxOpen is how many messages of a program may wait for the gateway; the library closes the connection at 1,024. A program that writes
 	// more waits in its own write.
 	maxOpen = 256
-	// maxNoise is how much text that is no message a program may write, in bytes: some print a greeting.
+	// maxNoise is how much text that is not a message a program may write, in bytes: some print a greeting.
 	maxNoise = 64 << 10
 	// writeMost is how long a program may take to read one message.
 	writeMost = 5 * time.Second

@@ -87,7 +87,7 @@ func (c externalClient) Name() string { return c.name }
 func (externalClient) Close() error   { return nil }
 
 func (c externalClient) Complete(context.Context, model.Request, func(string)) (model.Response, error) {
-	return model.Response{}, fmt.Errorf("%s is no model", c.name)
+	return model.Response{}, fmt.Errorf("%s is not a model", c.name)
 }
 
 // external runs the turn with the agent's External.

@@ -70,7 +70,7 @@ func (b *Book) mayReply(key string, m session.Message, row store.Approval) bool 
 }
 
 // TakeAnswer takes a message of a chat as the answer to the question that its sender was asked there. taken is false, and nothing is done, if
-// no question waits for this sender. The error says why the message is no answer: then it is not taken as anything else either, and a
+// no question waits for this sender. The error says why the message is not an answer: then it is not taken as anything else either, and a
 // command still is one.
 func (b *Book) TakeAnswer(ctx context.Context, key string, m session.Message) (taken bool, err error) {
 	if m.Instant || m.Operator || m.Files != "" || m.Caller.By != "" {

@@ -51,7 +51,7 @@ func TestTR4_AQuestion_WhoMayAnswerAndHow(t *testing.T) {
 		{"the next message of who was asked", nil, taken(writes("7", "the second one")), "the second one", ""},
 		{"the name of an option in other letters", []string{"Blue", "Red"}, taken(writes("7", " red ")), "Red", ""},
 		{"the number of an option", []string{"Blue", "Red"}, taken(writes("7", "1")), "Blue", ""},
-		{"what is no option is refused, and is no message either", []string{"Blue", "Red"}, taken(writes("7", "green")), "", ops.CodeInvalid},
+		{"a text that is not an option is refused, and is not a message either", []string{"Blue", "Red"}, taken(writes("7", "green")), "", ops.CodeInvalid},
 		{"a number behind the last option is refused", []string{"Blue", "Red"}, taken(writes("7", "3")), "", ops.CodeInvalid},
 		{"a message of someone else in the group is a message", nil, notTaken(writes("8", "I say blue")), "", ""},
 		{"a message with a file is a message", nil, notTaken(session.Message{User: "7 (7)", Text: "see this", Files: "[{}]"}), "", ""},

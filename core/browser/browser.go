@@ -10,7 +10,7 @@
 //     not go past the proxy. The proxy refuses private addresses as package address has them.
 //   - Pages of files and of the browser itself are not opened, so that no page and no model reads files of this machine through it.
 //
-// It is no sandbox for Chromium itself, which runs as the user of the gateway: a page that breaks out of Chromium's own sandbox can do what
+// It is not a sandbox for Chromium itself, which runs as the user of the gateway: a page that breaks out of Chromium's own sandbox can do what
 // that user can. As root Chromium has no sandbox of its own.
 //
 // browser.go makes the launch, find.go finds the programs, config.go has what Playwright reads.

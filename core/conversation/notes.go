@@ -20,7 +20,7 @@ type Notes interface {
 	On() bool
 	// Prompt is what a system prompt has of the notes; empty: nothing. It is bounded.
 	Prompt(ctx context.Context, w memory.Who) string
-	// Flush gives the provider what it has not had of a conversation (HR5), Shutdown lets go of what it holds for a session. Both are
+	// Flush gives the provider what it has not had of a conversation (HR5), Shutdown releases what it holds for a session. Both are
 	// bounded by ctx, even if the provider hangs.
 	Flush(ctx context.Context, conversation string) error
 	Shutdown(ctx context.Context, session string) error

@@ -45,7 +45,7 @@ type Conversations interface {
 	// IsWork reports whether the chat command of this name starts a turn.
 	IsWork(name string) bool
 	// TakeAnswer takes m as the answer to a question that its sender was asked in the session of key; false: there is none. The error says
-	// why it is no answer.
+	// why it is not an answer.
 	TakeAnswer(ctx context.Context, key string, m session.Message) (taken bool, err error)
 	// RunCommand begins a chat command, which answers m. It does not wait for it.
 	RunCommand(ctx context.Context, name, arg, key string, m session.Message)

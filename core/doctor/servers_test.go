@@ -21,7 +21,7 @@ func TestHR1_DoctorSaysWhatAServerLacksToStart(t *testing.T) {
 		"a program that is there":                {config.Server{Command: []string{program}}, []Verdict{OK}},
 		"a program of PATH":                      {config.Server{Command: []string{"sh"}}, []Verdict{OK}},
 		"a program that is not in PATH":          {config.Server{Command: []string{"no-such-program"}}, []Verdict{Warn}},
-		"a path at which there is no program":    {config.Server{Command: []string{program + "-other"}}, []Verdict{Warn}},
+		"a path without a program":               {config.Server{Command: []string{program + "-other"}}, []Verdict{Warn}},
 		"a folder is not a program":              {config.Server{Command: []string{filepath.Dir(program)}}, []Verdict{Warn}},
 		"a variable that is not set":             {config.Server{Command: []string{program}, Env: []string{"NOT_SET"}}, []Verdict{Warn}},
 		"a header whose variable is set":         {config.Server{URL: "http://127.0.0.1:1", HeadersEnv: config.Variables{"A": "SET"}}, []Verdict{OK}},

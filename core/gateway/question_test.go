@@ -72,7 +72,7 @@ func TestTR4_AnOperatorAnswersAQuestionInTheInbox(t *testing.T) {
 	reply := l.send("api:user:a", "ask")
 	item := l.asked("api:user:a")
 	if r := l.do(ops.Command{Verb: ops.VerbAnswer, Target: item.ID, Text: "Green"}); r.State != ops.RequestFailed || r.Error.Code != ops.CodeInvalid {
-		t.Errorf("an answer that is no option: %+v", r)
+		t.Errorf("an answer that is not an option: %+v", r)
 	}
 	if r := l.do(ops.Command{Verb: ops.VerbAnswer, Target: item.ID, Text: "Blue"}); r.State != ops.RequestDone {
 		t.Errorf("the answer: %+v", r)

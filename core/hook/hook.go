@@ -279,6 +279,6 @@ func (h *Hooks) CloseAll(ctx context.Context) error {
 // a secret.
 type sender interface {
 	send(ctx context.Context, e ops.EventType, body []byte) error
-	// close lets go of what sends share.
+	// close releases what sends share.
 	close()
 }

@@ -168,10 +168,10 @@ func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {
 		asker *asker
 		want  string
 	}{
-		"the answer reaches the server":     {&asker{answer: "maria"}, `{"action":"accept","content":{"name":"maria"}}`},
-		"a refusal reaches the server":      {&asker{err: &tool.WithheldError{Declined: true}}, `{"action":"decline"}`},
-		"without an answer it is cancelled": {&asker{err: errors.New("expired")}, `{"action":"cancel"}`},
-		"without a person it is no answer":  {nil, ``},
+		"the answer reaches the server":        {&asker{answer: "maria"}, `{"action":"accept","content":{"name":"maria"}}`},
+		"a refusal reaches the server":         {&asker{err: &tool.WithheldError{Declined: true}}, `{"action":"decline"}`},
+		"without an answer it is cancelled":    {&asker{err: errors.New("expired")}, `{"action":"cancel"}`},
+		"without a person it is not an answer": {nil, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, func(o *Options) {

@@ -67,7 +67,7 @@ func Row(o Owner, text, by string) (store.Note, []string) {
 	return store.Note{Owner: string(o), Text: text, By: by}, wordsOf(text)
 }
 
-// full is the answer to a note that there is no room for.
+// full is the answer to a note beyond the limit.
 func full(o Owner) error {
 	whose := map[string]string{"person": "this person", "chat": "this chat", "shared": "all together"}[o.Scope()]
 	return &ops.Error{Code: ops.CodeLimit, Message: fmt.Sprintf("the note was not saved: there are %d notes of %s, and no more fit", MaxNotes, whose), Hint: "forget a note that is not needed, or correct one"}

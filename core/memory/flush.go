@@ -174,7 +174,7 @@ func (m *Memory) Missed() []Missed {
 	})
 }
 
-// Shutdown lets go of what the provider holds for a session, after its last flush. It is bounded by ctx.
+// Shutdown releases what the provider holds for a session, after its last flush. It is bounded by ctx.
 func (m *Memory) Shutdown(ctx context.Context, key string) error {
 	if !m.On() {
 		return nil

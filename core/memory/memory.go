@@ -1,7 +1,7 @@
 // Package memory keeps notes that outlive conversations (HR4), and gives each conversation to the provider that keeps them (HR5).
 //
 // What it promises: a turn sees the notes of its own person or of its own group, and those that are shared; no other ones. Guests and
-// requests without a session have no notes. A note that there is no room for is refused with a sentence, and none is dropped
+// requests without a session have no notes. A note beyond a limit is refused with a sentence, and none is dropped
 // for it. A conversation with messages that the provider has not had is a row of the store until the provider has them. A flush that
 // fails or takes too long is reported, and tried again in this life and in the next ones. A provider that hangs, fails or panics costs its call's
 // time and nothing else: no turn, no end of a conversation and no stop waits longer.
@@ -52,7 +52,7 @@ type Note struct {
 	Text  string
 	// By is how it came.
 	By string
-	// People are those whose words it may have, as platform:id.
+	// People wrote the words that it may have, as platform:id.
 	People []string
 	At     time.Time
 	Pinned bool
@@ -78,7 +78,7 @@ type Provider interface {
 	All(ctx context.Context, limit int) ([]Note, error)
 	// Flush gives the provider a part of a conversation. It may get the same part again after an error.
 	Flush(ctx context.Context, m Material) error
-	// Shutdown lets go of what the provider holds for a session, after its last flush.
+	// Shutdown releases what the provider holds for a session, after its last flush.
 	Shutdown(ctx context.Context, session string) error
 	// ForgetPerson deletes what may have the words of a person, platform:id, and returns how many notes that were. What is in the store
 	// goes with the store's other rows.

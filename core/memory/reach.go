@@ -122,7 +122,7 @@ func (r Reach) Writes() []Owner {
 	return []Owner{r.Own}
 }
 
-// people are those whose words a note of the turn may have.
+// people wrote the words that a note of the turn may have.
 func (r Reach) people() []string {
 	if r.Speaker == "" {
 		return nil

@@ -151,7 +151,7 @@ func TestS14_AReviewIsClosedInEveryOutcome(t *testing.T) {
 			return says("Here:\n```json\n[\"Maria's dog is  Rex.\", \"\"]\n```")
 		}, []string{"Maria's dog is Rex."}, ""},
 		{"it finds nothing", func(*bench, context.CancelFunc) (model.Response, error) { return says("[]") }, []string{}, ""},
-		{"its answer is no list", func(*bench, context.CancelFunc) (model.Response, error) { return says("I will remember that.") }, nil, "the model of the review gave no list of notes"},
+		{"its answer is not a list", func(*bench, context.CancelFunc) (model.Response, error) { return says("I will remember that.") }, nil, "the model of the review gave no list of notes"},
 		{"its model fails", func(*bench, context.CancelFunc) (model.Response, error) {
 			return model.Response{}, errors.New("endpoint gone")
 		}, nil, "review: model call: endpoint gone"},

@@ -47,7 +47,7 @@ func (b *Book) make(ctx context.Context, source string, from tool.NewJob) (ops.J
 		return ops.Job{}, err
 	}
 	row.Target = b.o.Target(ctx, row.Deliver)
-	if row.Target == "" { // the session is no chat: answers stay in the session of the job
+	if row.Target == "" { // the session is not a chat: answers stay in the session of the job
 		row.Deliver = ""
 	}
 	if err := b.store.PutJob(ctx, row); err != nil {

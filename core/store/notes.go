@@ -18,7 +18,7 @@ type Note struct {
 	Text  string
 	// By is how it came: tool, flush, review or import.
 	By string
-	// People are those whose words it may have, as platform:id. Forgetting one of them deletes the note.
+	// People wrote the words that it may have, as platform:id. Forgetting one of them deletes the note.
 	People []string
 	// At is when it was made or last changed.
 	At     time.Time

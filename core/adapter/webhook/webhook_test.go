@@ -141,7 +141,7 @@ func TestHR9_ASignedRequestIsAMessageOfItsOwnConversation(t *testing.T) {
 		t.Errorf("the agent reads %q", m.Text)
 	}
 	if w.conn.LastInbound().IsZero() {
-		t.Error("the request is no sign of life")
+		t.Error("the request is not a sign of life")
 	}
 }
 
