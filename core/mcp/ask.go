@@ -30,6 +30,8 @@ const (
 
 	yes = "yes"
 	no  = "no"
+	// asGiven is the answer that takes the default of a field without options.
+	asGiven = "default"
 )
 
 // running is a call under way. A person who is asked in it has their own time, so its limit stands still meanwhile.
@@ -118,6 +120,8 @@ func (l *link) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 type field struct {
 	name, label, kind string
 	options           []string
+	// preset is the default by the schema: a string, a number or a boolean; nil: there is none.
+	preset any
 }
 
 // question is the text of the question for a field.
@@ -130,6 +134,9 @@ func (f field) question(about string) string {
 
 // value is an answer as the schema has it.
 func (f field) value(answer string) (any, error) {
+	if f.preset != nil && len(f.options) == 0 && strings.EqualFold(strings.TrimSpace(answer), asGiven) {
+		return f.preset, nil
+	}
 	switch f.kind {
 	case "boolean":
 		return answer == yes, nil
@@ -153,6 +160,7 @@ func fieldsOf(schema any) (all []field, err error) {
 			Title       string   `json:"title"`
 			Description string   `json:"description"`
 			Enum        []string `json:"enum"`
+			Default     any      `json:"default"`
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal(data, &object); err != nil {
@@ -173,7 +181,35 @@ func fieldsOf(schema any) (all []field, err error) {
 		if p.Type == "boolean" {
 			f.options = []string{yes, no}
 		}
-		all = append(all, f)
+		all = append(all, f.suggesting(p.Default))
 	}
 	return all, nil
+}
+
+// suggesting is a field with its default (SEP-1034): the question says it, and among options it is the first.
+// https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
+func (f field) suggesting(value any) field {
+	said := ""
+	switch v := value.(type) {
+	case bool:
+		if said = no; v {
+			said = yes
+		}
+	case string:
+		said = v
+	case float64:
+		said = strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return f
+	}
+	if len(f.options) == 0 {
+		f.preset = value
+		f.label += fmt.Sprintf(" (default: %s; answer %q to take it)", plain(said, maxLabel), asGiven)
+		return f
+	}
+	if at := slices.Index(f.options, said); at >= 0 {
+		f.label += " (default: " + plain(said, maxLabel) + ")"
+		f.options = slices.Insert(slices.Delete(slices.Clone(f.options), at, at+1), 0, said)
+	}
+	return f
 }

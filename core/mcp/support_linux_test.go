@@ -23,10 +23,17 @@ import (
 	"gatewaytui/fixtures/syncbuf"
 )
 
-// TestMain lets the test binary be the tool server of the tests.
+// TestMain lets the test binary be the tool server of the tests, or the client of the conformance suite.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == mcptest.Argument {
 		mcptest.Main(os.Args[2:])
+		os.Exit(0)
+	}
+	if len(os.Args) == 3 && os.Args[1] == conformanceClient {
+		if err := beConformanceClient(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

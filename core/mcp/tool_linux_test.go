@@ -195,12 +195,13 @@ func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {
 
 func TestHR1_AnAnswerHasTheFieldsThatTheServerAsksFor(t *testing.T) {
 	var schema any
-	text := `{"type":"object","properties":{"age":{"type":"integer","title":"Your age"},"sure":{"type":"boolean"},"size":{"type":"string","enum":["s","l"],"description":"the size\u0007"}}}`
+	text := `{"type":"object","properties":{"age":{"type":"integer","title":"Your age"},"sure":{"type":"boolean"},"size":{"type":"string","enum":["s","l"],"description":"the size\u0007"},
+		"tall":{"type":"number","default":1.75},"titled":{"type":"string","default":"Dr\u0007"},"to":{"type":"string","enum":["me","us"],"default":"us"},"used":{"type":"boolean","default":false}}}`
 	if err := json.Unmarshal([]byte(text), &schema); err != nil {
 		t.Fatal(err)
 	}
 	all, err := fieldsOf(schema)
-	if err != nil || len(all) != 3 {
+	if err != nil || len(all) != 7 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for i, want := range []struct {
@@ -211,14 +212,20 @@ func TestHR1_AnAnswerHasTheFieldsThatTheServerAsksFor(t *testing.T) {
 		{"age: Your age", "41", nil, int64(41)},
 		{"size: the size", "l", []string{"s", "l"}, "l"},
 		{"sure", "yes", []string{"yes", "no"}, true},
+		{`tall (default: 1.75; answer "default" to take it)`, " Default", nil, 1.75},
+		{`titled (default: Dr; answer "default" to take it)`, "default", nil, "Dr\a"},
+		{"to (default: us)", "us", []string{"us", "me"}, "us"},
+		{"used (default: no)", "no", []string{"no", "yes"}, false},
 	} {
 		f := all[i]
 		if got, err := f.value(want.answer); f.label != want.label || !slices.Equal(f.options, want.options) || got != want.value || err != nil {
 			t.Errorf("%+v: %v, %v; want %+v", f, got, err, want)
 		}
 	}
-	if _, err := all[0].value("many"); err == nil {
-		t.Error("a word is a number")
+	for _, f := range []field{all[0], all[3]} {
+		if _, err := f.value("many"); err == nil {
+			t.Errorf("a word is a number for %s", f.name)
+		}
 	}
 }
 
