@@ -33,9 +33,13 @@ release: ## a static binary for each target in bin/release, with SHA256SUMS
 # Many tests wait, so packages run four at once even where there are fewer cores.
 PACKAGES   := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $$n -gt 4 ] && echo $$n || echo 4)
 
+# The race detector sees the memory of Go. SQLite is C that was translated to Go: it works in memory of its own, which the detector
+# skips at each access. Built without it, SQLite is as well checked as before, and takes a third of the time.
+RACE       := -race -gcflags=modernc.org/sqlite/lib=-race=false
+
 test: ## every test, with the race detector
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	$(GO) test -race -p $(PACKAGES) -timeout 15m ./...
+	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m ./...
 	CGO_ENABLED=0 $(GO) test -timeout 10m ./core/store/simulation
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
@@ -44,10 +48,10 @@ fast: ## the quick tests, without the race detector: within a minute once the pa
 PKG ?= ./...
 RUN ?= .
 one: ## one test: make one PKG=./core/store RUN=TestName
-	$(GO) test -race -count=1 -v -timeout 10m -run '$(RUN)' $(PKG)
+	$(GO) test $(RACE) -count=1 -v -timeout 10m -run '$(RUN)' $(PKG)
 
 soak: ## every test with its full counts and every peer, in less than two hours
-	GATEWAYTUI_SOAK=1 $(GO) test -race -count=1 -timeout 115m ./...
+	GATEWAYTUI_SOAK=1 $(GO) test $(RACE) -count=1 -timeout 115m ./...
 	GATEWAYTUI_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m ./core/store/simulation
 
 check: ## format, build and vet for each target, staticcheck, tidy, exported names, lock order and code that is there twice (theme.go and badge.go are tables of colours and of words); known vulnerabilities where their database can be reached
