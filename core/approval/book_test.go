@@ -212,14 +212,8 @@ func TestTR4_WhatATurnASessionAndAlwaysAllow(t *testing.T) {
 				}
 				check := func(when string, runs bool) {
 					t.Helper()
-					ctx, cancel := context.WithCancel(t.Context())
-					out := b.pass(ctx, call(turn), command(tt.again))
-					synctest.Wait()
-					waits := len(b.waits()) > 0
-					cancel()
-					if err := <-out; waits == runs || runs && err != nil {
-						t.Errorf("%s: %q waits: %v, %v; want that it runs: %v", when, tt.again, waits, err, runs)
-					}
+					t.Log(when)
+					b.runs(call(turn), command(tt.again), runs)
 				}
 				check("in the turn", tt.runs)
 				b.table.Release(context.Background(), turn, session.End{State: ops.SessionIdle})
@@ -233,6 +227,66 @@ func TestTR4_WhatATurnASessionAndAlwaysAllow(t *testing.T) {
 				check("after always has ended", tt.later)
 			})
 		})
+	}
+}
+
+func TestTR4_AnAnswerForTheSessionCoversAToolOfAServerByItsName(t *testing.T) {
+	step := func(name, arguments string) tool.Step {
+		return tool.Step{Kind: tool.StepTool, Text: "files__" + name + " " + arguments, Tool: "files " + name}
+	}
+	unnamed := tool.Step{Kind: tool.StepTool, Text: "files__write {}"}
+	for _, tt := range []struct {
+		name  string
+		mode  Mode
+		scope ops.Scope
+		again tool.Step
+		// runs is in the session, and later in another one.
+		runs, later bool
+	}{
+		{"once covers nothing else", ModeFence, ops.ScopeOnce, step("write", "{}"), false, false},
+		{"the session covers other arguments", ModeFence, ops.ScopeSession, step("write", `{"b":2}`), true, false},
+		{"the session covers no other tool of the server", ModeFence, ops.ScopeSession, step("erase", "{}"), false, false},
+		{"the session covers no step that names no tool", ModeFence, ops.ScopeSession, unnamed, false, false},
+		{"always covers other arguments in other sessions", ModeFence, ops.ScopeAlways, step("write", `{"b":2}`), true, true},
+		{"a strict agent is asked for other arguments", ModeStrict, ops.ScopeSession, step("write", `{"b":2}`), false, false},
+		{"a strict agent is not asked for the same again", ModeStrict, ops.ScopeSession, step("write", `{"a":1}`), true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, newRows())
+				b.mode = tt.mode
+				turn := b.turn("telegram:dm:4711")
+				id, out := b.asks(t.Context(), call(turn), step("write", `{"a":1}`))
+				if said := strings.Contains(b.shown()[0].text, "with any arguments"); said != (tt.mode != ModeStrict) {
+					t.Errorf("the card is %q", b.shown()[0].text)
+				}
+				if _, err := b.allow(id, tt.scope); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-out; err != nil {
+					t.Fatal(err)
+				}
+				b.runs(call(turn), tt.again, tt.runs)
+				b.runs(call(b.turn("telegram:dm:4712")), tt.again, tt.later)
+				rules, err := b.book.Rules(t.Context())
+				if listed := len(rules) == 1 && rules[0].Executable == "files" && rules[0].Subcommand == "write"; err != nil || listed != (tt.scope == ops.ScopeAlways) {
+					t.Errorf("the rules are %+v, %v", rules, err)
+				}
+			})
+		})
+	}
+}
+
+// runs checks whether a step runs without a question.
+func (b *bench) runs(c tool.Call, step tool.Step, want bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	out := b.pass(ctx, c, step)
+	synctest.Wait()
+	waits := len(b.waits()) > 0
+	cancel()
+	if err := <-out; waits == want || want && err != nil {
+		b.t.Errorf("%q waits: %v, %v; want that it runs: %v", step.Text, waits, err, want)
 	}
 }
 

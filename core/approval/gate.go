@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (b *Book) pass(ctx context.Context, t *Terms, call tool.Call, step tool.Ste
 	}
 	row := b.row(t, call, step)
 	row.Reasons = j.Reasons
+	if t.named(call.Agent, step) {
+		row.Reasons = append(slices.Clone(row.Reasons), "for this session, or always, it is allowed with any arguments")
+	}
 	switch {
 	case j.Verdict == fence.Never:
 		b.refused(ctx, row, "it is never allowed")

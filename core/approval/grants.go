@@ -50,12 +50,13 @@ func (t *Terms) lift(rules []store.ApprovalRule, row store.Approval, step tool.S
 	if step.Into != "" {
 		return false
 	}
+	named := t.named(row.Agent, step)
 	var programs []string
 	for _, rule := range rules {
 		if rule.Agent != row.Agent || rule.Environment != row.Environment || rule.Folder != row.Folder || rule.Kind != row.Kind {
 			continue
 		}
-		if rule.Whole && rule.Rule == step.Text {
+		if rule.Whole && rule.Rule == step.Text || !rule.Whole && named && rule.Rule == step.Tool {
 			return true
 		}
 		if !rule.Whole {
@@ -86,14 +87,23 @@ func (t *Terms) allows(programs []string, step tool.Step) bool {
 // subcommand is a word behind a program that names what it does.
 var subcommand = regexp.MustCompile(`^[a-z][a-z0-9:_-]*$`)
 
-// derive is what "session" and "always" allow: the programs of the command with their subcommands where the fence can hold it to
-// that, else the whole command again. For a strict agent it is always the whole command.
+// named reports whether "session" and "always" cover the tool of a step by its name, with any arguments. For a strict agent they do
+// not.
+func (t *Terms) named(agent string, step tool.Step) bool {
+	return step.Kind == tool.StepTool && step.Tool != "" && t.mode(agent) != ModeStrict
+}
+
+// derive is what "session" and "always" allow: the tool of a server by its name, or the programs of the command with their subcommands
+// where the fence can hold it to that, else the whole command again. For a strict agent it is always the whole command.
 func (t *Terms) derive(row store.Approval, step tool.Step, by string, now time.Time) []store.ApprovalRule {
 	rule := func(text string, whole bool) store.ApprovalRule {
 		return store.ApprovalRule{
 			ID: newID(), Agent: row.Agent, Environment: row.Environment, Folder: row.Folder, Kind: row.Kind, Rule: text, Whole: whole,
 			Session: row.Session, Approval: row.ID, By: by, At: now, Expires: now.Add(t.always),
 		}
+	}
+	if t.named(row.Agent, step) {
+		return []store.ApprovalRule{rule(step.Tool, false)}
 	}
 	programs := t.programs(row.Agent, step)
 	if len(programs) == 0 || len(programs) > maxRules || !t.allows(programs, step) {

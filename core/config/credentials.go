@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"gatewaytui/core/term"
 )
@@ -33,6 +34,9 @@ type Credentials struct {
 	Models map[string]Credential
 	// Routes are those of the webhook's routes, and Hooks those of the hooks that have one, by name.
 	Routes, Hooks map[string]Credential
+	// Servers are the values of the headers of tool servers, and of those variables of their programs that are named like a secret, by
+	// variable.
+	Servers map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
 	Local Credential
 }
@@ -56,8 +60,19 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 			hooks[name] = read(h.SecretEnv, "")
 		}
 	}
+	servers := map[string]Credential{}
+	for _, s := range c.Servers {
+		for _, variable := range s.HeadersEnv {
+			servers[variable] = read(variable, "")
+		}
+		for _, variable := range s.Env {
+			if term.SecretName(variable) {
+				servers[variable] = read(variable, "")
+			}
+		}
+	}
 	return Credentials{
-		Models: models, Routes: routes, Hooks: hooks,
+		Models: models, Routes: routes, Hooks: hooks, Servers: servers,
 		API:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
 		Telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
 		Discord:  read(c.Adapters.Discord.TokenEnv, c.Adapters.Discord.TokenFile),
@@ -67,12 +82,17 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 	}
 }
 
-// Values are the secrets themselves, for the redactor.
+// Values are the secrets themselves, for the redactor. Of a header with a scheme, such as Bearer, what follows it is one as well.
 func (c Credentials) Values() []string {
 	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Search.Value, c.Local.Value}
-	for _, all := range []map[string]Credential{c.Models, c.Routes, c.Hooks} {
+	for _, all := range []map[string]Credential{c.Models, c.Routes, c.Hooks, c.Servers} {
 		for _, one := range all {
 			values = append(values, one.Value)
+		}
+	}
+	for _, one := range c.Servers {
+		if _, after, is := strings.Cut(one.Value, " "); is {
+			values = append(values, strings.TrimSpace(after))
 		}
 	}
 	return values
@@ -83,6 +103,11 @@ func (c Credentials) Short() (sources []string) {
 	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription, c.Search}
 	for _, of := range []map[string]Credential{c.Models, c.Routes, c.Hooks} {
 		all = slices.AppendSeq(all, maps.Values(of))
+	}
+	for variable, one := range c.Servers {
+		if term.SecretName(variable) { // other headers may be short words that hide nothing
+			all = append(all, one)
+		}
 	}
 	for _, one := range all {
 		if one.Value != "" && len(one.Value) < term.MinMasked {

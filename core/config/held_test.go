@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,30 @@ models = ["default"]
 	}
 	if len(said) != 1 || !strings.Contains(said[0], "agents.boxed") || !strings.Contains(said[0], "models and prompt") {
 		t.Errorf("the warnings are %q", said)
+	}
+}
+
+func TestHF23_TheSecretsOfToolServersAreKnown(t *testing.T) {
+	l, err := load(t, `
+[servers.remote]
+url = "https://tools.example/mcp"
+headers_env = { Authorization = "REMOTE_AUTH", "X-Team" = "REMOTE_TEAM" }
+[servers.local]
+command = ["tools"]
+env = ["TOOLS_TOKEN", "TOOLS_COLOUR"]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"REMOTE_AUTH": "Bearer the-words-alone", "REMOTE_TEAM": "the-team", "TOOLS_TOKEN": "tiny", "TOOLS_COLOUR": "always-blue"}
+	secrets := l.Config.Credentials(func(name string) string { return env[name] })
+	values := secrets.Values()
+	for value, known := range map[string]bool{"Bearer the-words-alone": true, "the-words-alone": true, "the-team": true, "tiny": true, "always-blue": false} {
+		if slices.Contains(values, value) != known {
+			t.Errorf("%q is known: %v, want %v", value, !known, known)
+		}
+	}
+	if short := secrets.Short(); !slices.Equal(short, []string{"TOOLS_TOKEN"}) {
+		t.Errorf("too short to be masked are %q", short)
 	}
 }

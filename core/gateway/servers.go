@@ -18,7 +18,7 @@ const serversDir = "servers"
 func (g *Gateway) newServers() *mcp.Set {
 	set := mcp.New(mcp.Options{
 		Spawn: g.procs.Spawn, Folder: filepath.Join(g.opts.Home.Dir, serversDir), Workdir: g.workdir(),
-		KillGrace: g.config().Process.KillGrace.Duration, Presets: g.presets(), Files: g.opts.Media, Asker: servedQuestions{g}, OnState: g.serverChanged, Log: g.opts.Log,
+		KillGrace: g.config().Process.KillGrace.Duration, Presets: g.presets(), Files: g.opts.Media, Asker: servedQuestions{g}, OnState: g.serverChanged, Redactor: g.opts.Redactor, Log: g.opts.Log,
 	})
 	set.Use(serversOf(g.config()))
 	return set

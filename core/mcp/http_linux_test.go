@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 	"gatewaytui/fixtures/eventually"
 )
 
@@ -122,6 +125,33 @@ func TestHR1_ARedirectCarriesNoHeaderToAnotherHost(t *testing.T) {
 		if h != "" {
 			t.Errorf("another host got the header %q", h)
 		}
+	}
+}
+
+func TestHF23_AServerThatRepeatsAHeaderShowsItToNoOne(t *testing.T) {
+	const secret = "abracadabra-words-alone"
+	t.Setenv("MCP_TEST_TOKEN", secret)
+	at := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set(contentType, "application/json")
+		var m struct {
+			ID json.RawMessage `json:"id"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"no user has the key %s"}}`, m.ID, r.Header.Get("X-Key"))
+	}))
+	defer at.Close()
+	d := playing("web")
+	d.Command, d.URL, d.Headers = nil, at.URL, map[string]string{"X-Key": "MCP_TEST_TOKEN"}
+	s := newStage(t, func(o *Options) { o.Redactor = term.NewRedactor(secret) }, d)
+	defer s.leave()
+	s.tools("web", "a")
+	var row ops.Server
+	eventually.True(t, "its row says why it does not run", func() bool {
+		row = s.row("web")
+		return row.LastError != ""
+	})
+	if !strings.Contains(row.LastError, "no user has the key "+term.Mask) || strings.Contains(s.log.String(), secret) {
+		t.Errorf("its row says %q, and the log %q", row.LastError, s.log.String())
 	}
 }
 

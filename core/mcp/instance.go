@@ -183,7 +183,7 @@ func (i *instance) notStarted(err error, asked bool) {
 	if asked || i.dropped {
 		i.idleNow("")
 	} else {
-		i.failedNow(term.Clean(term.Redact(err.Error()), maxProblem), err)
+		i.failedNow(i.server.set.why(err.Error()), err)
 	}
 	i.mu.Unlock()
 	i.notify()
@@ -301,7 +301,7 @@ func (i *instance) leaveNow() {
 // over records that a connection is closed. reason is why it broke; empty: it was ended. left is what its close could not end.
 func (i *instance) over(l *link, reason string, left error) {
 	name, log := i.server.def.Name, i.server.set.o.Log
-	reason = term.Clean(term.Redact(reason), maxProblem)
+	reason = i.server.set.why(reason)
 	problem := ""
 	if left != nil {
 		problem = term.Clean("its close left something: "+left.Error(), maxProblem)

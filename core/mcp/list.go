@@ -116,7 +116,7 @@ func (s *server) refresh(l *link) {
 	ctx, cancel := context.WithTimeout(l.ctx, startMost)
 	defer cancel()
 	if err := s.read(ctx, l); err != nil && l.ctx.Err() == nil {
-		s.set.o.Log.Warn("changed list of tools not read", "event", ops.LogServer, "server", s.def.Name, "error", term.Clean(term.Redact(err.Error()), maxProblem))
+		s.set.o.Log.Warn("changed list of tools not read", "event", ops.LogServer, "server", s.def.Name, "error", s.set.why(err.Error()))
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
 )
 
@@ -99,8 +100,13 @@ type Options struct {
 	Asker tool.Asker
 	// OnState is called after each change of a server's state, in any order, from any goroutine. It must not wait. nil: no call.
 	OnState func(ops.Server)
-	Log     *slog.Logger
+	// Redactor knows the secrets, so that no reason shows one; nil masks what looks like one.
+	Redactor *term.Redactor
+	Log      *slog.Logger
 }
+
+// why is a reason as people and models read it: without secrets, and bounded.
+func (s *Set) why(reason string) string { return term.Clean(s.o.Redactor.Redact(reason), maxProblem) }
 
 // Set is the servers of a gateway. Its methods may be called from any goroutine.
 type Set struct {

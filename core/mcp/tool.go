@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -128,7 +129,7 @@ func (r *remote) Run(ctx context.Context, call tool.Call) (string, error) {
 	call.Progress(term.Clean(r.listed.Spec.Name, doingWidth))
 	if !r.trusted && r.gate != nil {
 		err := r.gate.Pass(ctx, call, tool.Step{
-			Kind: tool.StepTool, Text: r.listed.Spec.Name + " " + string(arguments),
+			Kind: tool.StepTool, Text: r.listed.Spec.Name + " " + string(arguments), Tool: r.server.def.Name + " " + strings.TrimPrefix(r.listed.Spec.Name, r.server.def.Name+separator),
 			Judgement: fence.Judgement{Verdict: fence.Ask, Reasons: []string{"servers." + r.server.def.Name + ".trusted does not name the tool " + term.Quote(r.Name)}},
 		})
 		if err != nil {
@@ -205,5 +206,5 @@ func (s *server) failure(ctx context.Context, l *link, err error) error {
 	if why == "" {
 		why = err.Error()
 	}
-	return fmt.Errorf("the server %s ended during the call (%s). The call may or may not have taken effect, and was not repeated", s.def.Name, term.Clean(term.Redact(why), maxProblem))
+	return fmt.Errorf("the server %s ended during the call (%s). The call may or may not have taken effect, and was not repeated", s.def.Name, s.set.why(why))
 }

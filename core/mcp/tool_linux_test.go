@@ -48,7 +48,7 @@ func TestHR1_TrustIsWhatTheConfigSays(t *testing.T) {
 		if asked := len(g.steps) == 1; asked != tc.asked || (err == nil) != tc.runs {
 			t.Errorf("%s %s: asked %v, %v", tc.tool, tc.text, g.steps, err)
 		}
-		if tc.asked && (g.steps[0].Kind != tool.StepTool || g.steps[0].Text != tc.tool+` {"text":"`+tc.text+`"}` || g.steps[0].Judgement.Verdict != fence.Ask) {
+		if tc.asked && (g.steps[0].Kind != tool.StepTool || g.steps[0].Text != tc.tool+` {"text":"`+tc.text+`"}` || "files__"+strings.TrimPrefix(g.steps[0].Tool, "files ") != tc.tool || g.steps[0].Judgement.Verdict != fence.Ask) {
 			t.Errorf("the step is %+v", g.steps[0])
 		}
 	}

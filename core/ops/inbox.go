@@ -128,7 +128,8 @@ type Rule struct {
 	// Agent and Environment are those that it is for.
 	Agent       string `json:"agent"`
 	Environment string `json:"environment"`
-	// Executable and Subcommand are the beginning of the command; Subcommand is empty where there is none.
+	// Executable and Subcommand are the beginning of the command; Subcommand is empty where there is none. For a tool of a server they are
+	// the server and its tool.
 	Executable string `json:"executable"`
 	Subcommand string `json:"subcommand"`
 	Folder     string `json:"folder"`

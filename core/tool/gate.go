@@ -28,6 +28,9 @@ type Step struct {
 	Folder string
 	// Environment is where a command runs; empty is fence.Local.
 	Environment fence.Environment
+	// Tool names what a step of a tool calls, without its arguments: the server and its tool. Approvals for longer than a turn cover it
+	// with any arguments. Empty: they cover Text alone.
+	Tool string
 	// Into is the command that reads Text as its input; empty: Text is the command.
 	Into string
 	// Judgement is the verdict of the caller on a step that is not a command. The gate judges commands itself.
