@@ -104,7 +104,6 @@ func (i *Intake) receipt(key string, m session.Message, position int, notice boo
 func (o *Outbox) merged(in store.Inbox) {
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
-	if err := o.journal.Answer(ctx, in.ID, nil); err != nil {
-		o.o.Log.Warn("message not recorded as answered", "session", in.Session, "message", in.ID, "error", term.Clean(err.Error(), 300))
-	}
+	row := store.Outbox{ID: in.ID, Session: in.Session, Adapter: in.Adapter}
+	o.owe("message not recorded as answered", owed{row: row, inbox: in.ID, missing: true, over: true, at: time.Now()}, o.journal.Answer(ctx, in.ID, nil))
 }

@@ -6,7 +6,6 @@ import (
 
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
-	"gatewaytui/core/term"
 )
 
 // PostCard is Post of a message with choices below it, on a platform that has buttons. arrived is called, once and on the task that
@@ -32,11 +31,9 @@ func (o *Outbox) posted(id, key, target, text string) store.Outbox {
 	return store.Outbox{ID: id, Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now(), Tried: true}
 }
 
-// persist writes a message into the journal. Without that this life sends it all the same.
+// persist writes a message into the journal. Without that this life sends it all the same, and tries the write again.
 func (o *Outbox) persist(row store.Outbox) {
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
-	if err := o.journal.PutOutbox(ctx, row); err != nil {
-		o.o.Log.Warn("message not persisted", "session", row.Session, "error", term.Clean(err.Error(), 300))
-	}
+	o.owe("message not persisted", owed{row: row, missing: true}, o.journal.PutOutbox(ctx, row))
 }

@@ -160,6 +160,6 @@ func (o *Outbox) remove(l *leftover) {
 			return
 		}
 		l.fails++
-		l.after = time.Now().Add(min(minRetry<<min(l.fails-1, 10), maxRetry))
+		l.after = time.Now().Add(backoff(l.fails))
 	})
 }

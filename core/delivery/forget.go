@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"gatewaytui/core/ops"
@@ -68,7 +69,7 @@ func (t *taken) forget(own func(key string) bool, open []store.Inbox) (n int) {
 	return n
 }
 
-// forget drops the messages on their way into sessions, but for one that is being sent.
+// forget drops the messages on their way into sessions, but for one that is being sent, and what is still to be recorded of them.
 func (o *Outbox) forget(own func(key string) bool) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,5 +89,6 @@ func (o *Outbox) forget(own func(key string) bool) (n int) {
 			delete(o.chats, name)
 		}
 	}
+	maps.DeleteFunc(o.owing.records, func(_ string, d *owed) bool { return own(d.row.Session) })
 	return n
 }

@@ -56,6 +56,7 @@ type Outbox struct {
 	shows     map[string]*Show               // by the id of the message that the turn works on
 	uploads   map[string]*semaphore.Weighted // by adapter: its files that are in memory
 	leftovers map[string]*leftover           // drafts that have to leave their chats, by their ids
+	owing     owing
 	// undelivered are at most maxUndelivered.
 	undelivered []Undelivered
 }
@@ -84,7 +85,7 @@ type delivery struct {
 
 // NewOutbox returns an empty outbox. It does no I/O.
 func NewOutbox(o OutboxOptions) *Outbox {
-	return &Outbox{o: o, uploads: map[string]*semaphore.Weighted{}, chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
+	return &Outbox{o: o, uploads: map[string]*semaphore.Weighted{}, chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}, owing: owing{records: map[string]*owed{}}}
 }
 
 // Open gives the outbox its journal and the way to the platforms. It is called once, before any message.
@@ -143,9 +144,7 @@ func (o *Outbox) reply(in store.Inbox, text string, choices []session.Choice) {
 	row.Tried, row.Buttons = true, buttonsOf(choices)
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
-	if err := o.journal.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
-		o.o.Log.Warn("reply not persisted", "session", in.Session, "error", term.Clean(err.Error(), 300))
-	}
+	o.owe("reply not persisted", owed{row: row, inbox: in.ID, missing: true}, o.journal.Answer(ctx, in.ID, &row))
 	o.Deliver(row)
 }
 
@@ -200,8 +199,13 @@ func (o *Outbox) Connected(a ops.Adapter) {
 	}
 }
 
-// RetryDue retries the chats whose wait is over at now.
-func (o *Outbox) RetryDue(now time.Time) { o.retry(now, "") }
+// RetryDue retries the chats whose wait is over at now, and the records that the journal refused.
+func (o *Outbox) RetryDue(now time.Time) {
+	o.retry(now, "")
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.recordDue(now)
+}
 
 func (o *Outbox) retry(now time.Time, adapterName string) {
 	o.mu.Lock()
@@ -365,7 +369,7 @@ func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, arrived int,
 	d.tried = c.queue[0].tried
 	c.queue[0] = d
 	c.fails++
-	wait := min(minRetry<<min(c.fails-1, 10), maxRetry)
+	wait := backoff(c.fails)
 	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
 		wait = max(wait, limit.RetryAfter)
 	}
@@ -378,13 +382,17 @@ func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, arrived int,
 	}
 }
 
-// end records the result of a delivery. If that write fails, the next life may send the message again: better than never.
+// end records the result of a delivery. If that write fails it is tried again; until then the next life may send the message again:
+// better than never.
 func (o *Outbox) end(ctx context.Context, row store.Outbox, refused string) {
+	if o.closed(row.ID, refused) {
+		return
+	}
 	ctx, cancel := o.journal.Patient(ctx)
 	defer cancel()
-	if err := o.journal.EndOutbox(ctx, row.ID, refused, time.Now()); err != nil && !errors.Is(err, store.ErrReadOnly) {
-		o.o.Log.Warn("delivery not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
-	}
+	at := time.Now()
+	row.Text = ""
+	o.owe("delivery not recorded", owed{row: row, over: true, refused: refused, at: at}, o.journal.EndOutbox(ctx, row.ID, refused, at))
 }
 
 // message is a message of the inbox as its session gets it, from a person with this role. It is answered once, by Deliver or by

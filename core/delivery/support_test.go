@@ -37,10 +37,13 @@ type world struct {
 	lastID  int
 	stopped bool
 	putErr  error // why PutOutbox fails; nil: it does not
-	manner  Manner
-	notes   []store.Outbox // what SetOutbox got
-	drafts  map[string]store.Draft
-	tasks   sync.WaitGroup
+	// refusals is how many more records the journal refuses: answers and ends of deliveries. answered are the messages that have an answer.
+	refusals int
+	answered []string
+	manner   Manner
+	notes    []store.Outbox // what SetOutbox got
+	drafts   map[string]store.Draft
+	tasks    sync.WaitGroup
 }
 
 func newWorld() *world { return &world{ended: map[string]string{}, drafts: map[string]store.Draft{}} }
@@ -139,16 +142,36 @@ func (w *world) PutOutbox(_ context.Context, v store.Outbox) error {
 func (w *world) EndOutbox(_ context.Context, id, refused string, _ time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.refuse(); err != nil {
+		return err
+	}
 	w.ended[id] = refused
 	return nil
 }
 
-func (w *world) Answer(_ context.Context, _ string, reply *store.Outbox) error {
+func (w *world) Answer(_ context.Context, id string, reply *store.Outbox) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.answers = append(w.answers, *reply)
+	if err := w.refuse(); err != nil {
+		return err
+	}
+	w.answered = append(w.answered, id)
+	if reply != nil {
+		w.answers = append(w.answers, *reply)
+	}
 	return nil
 }
+
+// refuse is the error of a record that the journal refuses. The caller holds mu.
+func (w *world) refuse() error {
+	if w.refusals == 0 {
+		return nil
+	}
+	w.refusals--
+	return errFull
+}
+
+var errFull = errors.New("the disk is full")
 
 func (w *world) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.WithoutCancel(ctx))

@@ -341,6 +341,7 @@ func (f *Phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 			var saveErr error
 			if f.o.Health.Damage() == "" {
 				saveErr = f.o.Recovery.RecordEnd(ctx, r.Report())
+				f.recordOwed(ctx)
 			}
 			if err := f.o.Recovery.Store().Close(ctx); err != nil {
 				return err
@@ -361,6 +362,15 @@ func (f *Phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 		}})
 	}
 	return append(items, f.o.Stores...)
+}
+
+// recordOwed has the outbox try once more what the store refused, within half of the time that is left.
+func (f *Phases) recordOwed(ctx context.Context) {
+	// A failure is logged, and the next life works on the messages again.
+	_ = bound.Run(ctx, half(ctx), func(ctx context.Context) error {
+		f.o.Outbox.Record(ctx)
+		return nil
+	})
 }
 
 // surrenderItems let go of what says that a gateway lives here, in its order: the control socket, which must be gone
