@@ -47,6 +47,12 @@ func readHTML(in io.Reader, base *url.URL) (title, text string) {
 	}
 }
 
+// Text is a page or a mail in HTML as Markdown, as readHTML reads it, without its title. It stops at the first error of in.
+func Text(in io.Reader) string {
+	_, text := readHTML(in, &url.URL{})
+	return text
+}
+
 // reader is the state between two tokens.
 type reader struct {
 	base *url.URL

@@ -27,10 +27,7 @@ func Form(fields url.Values, field string, f adapter.OutgoingFile) (body []byte,
 			}
 		}
 	}
-	name := path.Base(path.Clean("/" + strings.ReplaceAll(term.Clean(f.Name, 120), `\`, "/")))
-	if name == "/" || name == "." {
-		name = "file"
-	}
+	name := FileName(f.Name)
 	header := textproto.MIMEHeader{}
 	header.Set("Content-Disposition", fmt.Sprintf("form-data; name=%q; filename=%s", field, strconv.Quote(name)))
 	header.Set("Content-Type", "application/octet-stream")
@@ -49,3 +46,15 @@ func Form(fields url.Values, field string, f adapter.OutgoingFile) (body []byte,
 	}
 	return b.Bytes(), form.FormDataContentType(), nil
 }
+
+// FileName is the name of a file for people: clean, without folders, "file" if there is none.
+func FileName(name string) string {
+	name = path.Base(path.Clean("/" + strings.ReplaceAll(term.Clean(name, maxFileName), `\`, "/")))
+	if name == "/" || name == "." {
+		return "file"
+	}
+	return name
+}
+
+// maxFileName bounds the name of a file, in runes.
+const maxFileName = 120
