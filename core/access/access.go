@@ -13,7 +13,6 @@ package access
 
 import (
 	"regexp"
-	"strconv"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/people"
@@ -63,14 +62,6 @@ type Platform struct {
 	All     bool
 	// Numbers means that the platform's ids are numbers, so that a name in place of one is a mistake.
 	Numbers bool
-}
-
-// Numbers are ids that the config has as numbers.
-func Numbers(ids []int64) (texts []string) {
-	for _, id := range ids {
-		texts = append(texts, strconv.FormatInt(id, 10))
-	}
-	return texts
 }
 
 // number is an id of a platform with numbers.

@@ -28,7 +28,7 @@ func (l *managedAdapter) stop(ctx context.Context, state ops.AdapterState) error
 	l.mu.Unlock()
 	l.s.flush()
 
-	began, limit := time.Now(), l.s.o.CallTimeout
+	began, limit := time.Now(), l.teardown()
 	var errs []error
 	if c != nil {
 		errs = append(errs, c.takeDown(ctx, limit, true))
@@ -139,11 +139,23 @@ func (l *managedAdapter) discard(c *connection) {
 // takeDown ends a connection off the stop path. It uses no caller's context: the connection must go down within a limit,
 // also after the caller has given up.
 func (l *managedAdapter) takeDown(c *connection) {
-	limit := l.s.o.CallTimeout
+	limit := l.teardown()
 	if limit <= 0 {
 		limit = l.s.o.ConnectTimeout
 	}
 	l.report(c.takeDown(context.Background(), limit, false))
+}
+
+// teardown bounds the end of a connection of this platform; 0 or less: only the caller of the end bounds it.
+func (l *managedAdapter) teardown() time.Duration {
+	limit := l.s.o.CallTimeout
+	if l.s.o.Teardown == nil {
+		return limit
+	}
+	if own := l.s.o.Teardown(l.name); own > 0 && (limit <= 0 || own < limit) {
+		return own
+	}
+	return limit
 }
 
 // report logs a teardown that went wrong; nothing else depends on it.

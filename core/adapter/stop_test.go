@@ -86,6 +86,27 @@ func TestS5_TeardownCostsTheSlowestAndAtMostTheBound(t *testing.T) {
 	}
 }
 
+func TestS5_APlatformsOwnBoundCountsWithinThatOfAll(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		all, own, want time.Duration
+	}{
+		{"a shorter one counts", time.Second, 100 * time.Millisecond, 100 * time.Millisecond},
+		{"a longer one does not", 100 * time.Millisecond, time.Second, 100 * time.Millisecond},
+		{"none is none", 100 * time.Millisecond, 0, 100 * time.Millisecond},
+		{"it counts where the bound of all is off", 0, 100 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			own := func(string) time.Duration { return tc.own }
+			simulate(t, Options{CallTimeout: tc.all, Teardown: own}, []*fake{{name: "a", hangDisconnect: true}}, func(t *testing.T, w *world) {
+				if took, _ := stopAll(t, w); took != tc.want {
+					t.Errorf("took %v, want %v", took, tc.want)
+				}
+			})
+		})
+	}
+}
+
 func TestS5_WithZeroOnlyTheCallersContextBounds(t *testing.T) {
 	simulate(t, Options{CallTimeout: 0}, []*fake{{name: "a", hangDisconnect: true}}, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -38,6 +38,8 @@ type Options struct {
 	// CallTimeout bounds the teardown of one connection, cancel and disconnect together. Zero or less opts out on the
 	// stop path, where the plan has a deadline of its own; a teardown in the background is then bounded by ConnectTimeout.
 	CallTimeout time.Duration
+	// Teardown is a platform's own bound within CallTimeout; 0 or less: it has none. It does not wait. nil: none has one.
+	Teardown func(name string) time.Duration
 	// SendTimeout bounds one Send, the wait for its turn included.
 	SendTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the wait before a retry.

@@ -136,6 +136,7 @@ func (l *Loaded) validateAgents() {
 		l.validateAgent(keyName([]string{"agents", name}), c.Agents[name])
 	}
 	l.validateTrust()
+	l.validateBots()
 	l.validateHeld()
 	for i, r := range c.Routes {
 		l.validateRoute("routes"+indexPart(i), r)
@@ -328,8 +329,10 @@ func (c Config) ChatOf(key string, role ops.Role) Chat {
 	if r := c.route(key, role); r != nil {
 		chat = r.Chat
 	}
-	if chat.Mention == "" && strings.HasPrefix(key, "telegram:") {
-		chat.Mention = c.Adapters.Telegram.Mention
+	if chat.Mention == "" {
+		platform, _, _ := strings.Cut(key, ":")
+		b, _ := c.Adapters.Bot(platform)
+		chat.Mention = b.Mention
 	}
 	chat.Mention = cmp.Or(chat.Mention, MentionRequired)
 	return chat

@@ -23,7 +23,7 @@ func approvalRules(texts []string, parse func(string) (fence.Rule, error)) strin
 func (l *Loaded) Fence(e fence.Environment, home, work string, getenv func(string) string) *fence.Fence {
 	c := l.Config
 	f := &fence.Fence{Environment: e, Work: filepath.Clean(cmp.Or(c.Tools.Workdir, work)), Home: getenv("HOME"), Own: []string{home}, Links: true}
-	for _, file := range append([]string{l.Path, c.Adapters.API.KeyFile, c.Adapters.Telegram.TokenFile, c.Adapters.Discord.TokenFile}, c.modelKeyFiles()...) {
+	for _, file := range append(c.SecretFiles(), l.Path) {
 		if abs, err := filepath.Abs(file); file != "" && err == nil {
 			f.Own = append(f.Own, abs)
 		}

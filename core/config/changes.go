@@ -75,7 +75,7 @@ var changes = []Change{
 		What: "a message that comes while a turn runs in a direct message is read by that turn after its running step (before, it waited for the end), and " +
 			"messages that wait are worked on together; set chat.busy to \"queue\" in a route of the config to choose, or ignore this",
 		When: func(c Config) bool {
-			return (c.Adapters.Telegram.Enabled || c.Adapters.Discord.Enabled) &&
+			return len(c.Adapters.EnabledBots()) > 0 &&
 				!slices.ContainsFunc(c.Routes, func(r *Route) bool { return r.Chat.Busy != "" })
 		},
 	},
@@ -110,7 +110,7 @@ var changes = []Change{
 		What: "an unknown user of a platform hears once how to be let in, and never again (before, once in each life of the gateway); the users in allow are " +
 			"members, and approvals and people are for access.owners, the command line and the console; set access.strangers and access.owners to choose, or ignore this",
 		When: func(c Config) bool {
-			return (c.Adapters.Telegram.Enabled || c.Adapters.Discord.Enabled) && len(c.Access.Owners) == 0
+			return len(c.Adapters.EnabledBots()) > 0 && len(c.Access.Owners) == 0
 		},
 	},
 	{

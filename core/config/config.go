@@ -290,27 +290,45 @@ func (a API) LeaveTime() time.Duration {
 
 // Telegram is [adapters.telegram].
 type Telegram struct {
-	Enabled   bool    `toml:"enabled" doc:"run the bot"`
-	TokenEnv  string  `toml:"token_env" default:"TELEGRAM_BOT_TOKEN" doc:"the environment variable that holds the bot's token"`
-	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
-	BaseURL   string  `toml:"base_url" default:"https://api.telegram.org" doc:"the Bot API server"`
-	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
-	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
-	Groups    []int64 `toml:"groups" default:"" doc:"ids of the groups that it listens in, e.g. [-100123]; in others it says nothing"`
-	Home      string  `toml:"home" doc:"the chat that gets the gateway's own notices (it stops, it is back, another platform is down): the id of a chat such as \"4711\", or a session key such as \"telegram:dm:4711\"; empty: none does"`
-	Mention   string  `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. chat.mention of a route counts first"`
+	Enabled   bool     `toml:"enabled" doc:"run the bot"`
+	TokenEnv  string   `toml:"token_env" default:"TELEGRAM_BOT_TOKEN" doc:"the environment variable that holds the bot's token"`
+	TokenFile string   `toml:"token_file" doc:"a file that holds it instead"`
+	BaseURL   string   `toml:"base_url" default:"https://api.telegram.org" doc:"the Bot API server"`
+	Allow     []int64  `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
+	AllowAll  bool     `toml:"allow_all" doc:"let everyone speak to it"`
+	Groups    []int64  `toml:"groups" default:"" doc:"ids of the groups that it listens in, e.g. [-100123]; in others it says nothing"`
+	Home      string   `toml:"home" doc:"the chat that gets the gateway's own notices (it stops, it is back, another platform is down): the id of a chat such as \"4711\", or a session key such as \"telegram:dm:4711\"; empty: none does"`
+	Teardown  Duration `toml:"teardown" doc:"how long its end may take; \"0\": as long as shutdown.adapter_timeout, which bounds it in any case"`
+	Mention   string   `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. chat.mention of a route counts first"`
 }
 
 // Discord is [adapters.discord].
 type Discord struct {
-	Enabled   bool    `toml:"enabled" doc:"run the bot"`
-	TokenEnv  string  `toml:"token_env" default:"DISCORD_TOKEN" doc:"the environment variable that holds the bot's token"`
-	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
-	BaseURL   string  `toml:"base_url" default:"https://discord.com/api" doc:"the API, without its version"`
-	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [80351110224678912]; if empty, no user may, unless allow_all is set"`
-	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
-	Groups    []int64 `toml:"groups" default:"" doc:"ids of the guilds and channels in which it listens; elsewhere it answers people who write to it alone"`
-	Home      string  `toml:"home" doc:"the chat that gets the gateway's own notices: the id of a channel, or a session key such as \"discord:dm:80351110224678912\" of a person who has written to the bot; empty: none does"`
+	Enabled   bool     `toml:"enabled" doc:"run the bot"`
+	TokenEnv  string   `toml:"token_env" default:"DISCORD_TOKEN" doc:"the environment variable that holds the bot's token"`
+	TokenFile string   `toml:"token_file" doc:"a file that holds it instead"`
+	BaseURL   string   `toml:"base_url" default:"https://discord.com/api" doc:"the API, without its version"`
+	Allow     []int64  `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [80351110224678912]; if empty, no user may, unless allow_all is set"`
+	AllowAll  bool     `toml:"allow_all" doc:"let everyone speak to it"`
+	Groups    []int64  `toml:"groups" default:"" doc:"ids of the guilds and channels in which it listens; elsewhere it answers people who write to it alone"`
+	Home      string   `toml:"home" doc:"the chat that gets the gateway's own notices: the id of a channel, or a session key such as \"discord:dm:80351110224678912\" of a person who has written to the bot; empty: none does"`
+	Teardown  Duration `toml:"teardown" doc:"how long its end may take; \"0\": as long as shutdown.adapter_timeout, which bounds it in any case"`
+}
+
+func (t Telegram) bot() Bot {
+	return Bot{
+		Name: "telegram", Title: "Telegram", Enabled: t.Enabled, Allow: numbers(t.Allow), AllowAll: t.AllowAll, Numbers: true, BaseURL: t.BaseURL,
+		Mention: t.Mention, Teardown: t.Teardown.Duration, Secrets: []SecretPlace{{Key: "token", Env: t.TokenEnv, File: t.TokenFile}},
+		HomeText: t.Home, Homed: func(home string) (Home, bool) { return Telegram{Home: home}.home() },
+	}
+}
+
+func (d Discord) bot() Bot {
+	return Bot{
+		Name: "discord", Title: "Discord", Enabled: d.Enabled, Allow: numbers(d.Allow), AllowAll: d.AllowAll, Numbers: true, BaseURL: d.BaseURL,
+		Teardown: d.Teardown.Duration, Secrets: []SecretPlace{{Key: "token", Env: d.TokenEnv, File: d.TokenFile}},
+		HomeText: d.Home, Homed: func(home string) (Home, bool) { return Discord{Home: home}.home() },
+	}
 }
 
 // Console is [console].

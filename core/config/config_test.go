@@ -169,6 +169,7 @@ func TestEveryShapeOfTOMLMeansTheSame(t *testing.T) {
 		{"tables", "[shutdown]\nadapter_timeout = \"2s\"\n[adapters.telegram]\nallow = [4711, 12]\n"},
 		{"dotted keys", "shutdown.adapter_timeout = '2s'\nadapters.telegram.allow = [4711, 12]\n"},
 		{"inline tables", "shutdown = {adapter_timeout = \"2s\"}\nadapters = {telegram = {allow = [4711, 12]}}\n"},
+		{"ids as texts", "[shutdown]\nadapter_timeout = \"2s\"\n[adapters.telegram]\nallow = [\"4711\", 12]\n"},
 		{"quoted keys", "[\"shutdown\"]\n\"adapter_timeout\" = \"2s\"\n[adapters]\n'telegram'.allow = [4711, 12]\n"},
 		{"Windows line ends and a byte order mark", "\ufeff[shutdown]\r\nadapter_timeout = \"2s\"\r\n[adapters.telegram]\r\nallow = [4711, 12]\r\n"},
 	} {

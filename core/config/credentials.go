@@ -29,7 +29,9 @@ func (c Credential) Why() string {
 
 // Credentials are the credentials of a config.
 type Credentials struct {
-	API, Telegram, Discord, Transcription, Search Credential
+	API, Transcription, Search Credential
+	// Bots are those of the chat platforms: by the name of the platform, and then by SecretPlace.Key.
+	Bots map[string]map[string]Credential
 	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
 	// Routes are those of the webhook's routes, and Hooks those of the hooks that have one, by name.
@@ -71,12 +73,16 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 			}
 		}
 	}
+	bots := map[string]map[string]Credential{}
+	for _, b := range c.Adapters.Bots() {
+		bots[b.Name] = map[string]Credential{}
+		for _, s := range b.Secrets {
+			bots[b.Name][s.Key] = read(s.Env, s.File)
+		}
+	}
 	return Credentials{
-		Models: models, Routes: routes, Hooks: hooks, Servers: servers,
-		API:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
-		Telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
-		Discord:  read(c.Adapters.Discord.TokenEnv, c.Adapters.Discord.TokenFile),
-
+		Bots: bots, Models: models, Routes: routes, Hooks: hooks, Servers: servers,
+		API:           read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
 		Transcription: read(c.Transcription.APIKeyEnv, ""),
 		Search:        read(c.Web.SearchKeyEnv, ""),
 	}
@@ -84,11 +90,9 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 
 // Values are the secrets themselves, for the redactor. Of a header with a scheme, such as Bearer, what follows it is one as well.
 func (c Credentials) Values() []string {
-	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Search.Value, c.Local.Value}
-	for _, all := range []map[string]Credential{c.Models, c.Routes, c.Hooks, c.Servers} {
-		for _, one := range all {
-			values = append(values, one.Value)
-		}
+	values := []string{c.Local.Value}
+	for _, one := range c.chosen() {
+		values = append(values, one.Value)
 	}
 	for _, one := range c.Servers {
 		if _, after, is := strings.Cut(one.Value, " "); is {
@@ -98,18 +102,21 @@ func (c Credentials) Values() []string {
 	return values
 }
 
-// Short are the sources of the secrets that are too short to be masked in what tools print.
-func (c Credentials) Short() (sources []string) {
-	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription, c.Search}
-	for _, of := range []map[string]Credential{c.Models, c.Routes, c.Hooks} {
+// chosen are those that the operator chose, in any order.
+func (c Credentials) chosen() []Credential {
+	all := []Credential{c.API, c.Transcription, c.Search}
+	for _, of := range append(slices.Collect(maps.Values(c.Bots)), c.Models, c.Routes, c.Hooks, c.Servers) {
 		all = slices.AppendSeq(all, maps.Values(of))
 	}
-	for variable, one := range c.Servers {
-		if term.SecretName(variable) { // other headers may be short words that hide nothing
-			all = append(all, one)
+	return all
+}
+
+// Short are the sources of the secrets that are too short to be masked in what tools print.
+func (c Credentials) Short() (sources []string) {
+	for _, one := range c.chosen() {
+		if header := c.Servers[one.Source] == one && !term.SecretName(one.Source); header {
+			continue // it may be a short word that hides nothing
 		}
-	}
-	for _, one := range all {
 		if one.Value != "" && len(one.Value) < term.MinMasked {
 			sources = append(sources, one.Source)
 		}

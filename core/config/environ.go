@@ -37,18 +37,16 @@ func (l *Loaded) override(env map[string]string) {
 			l.warn(WarnUnknownVariable, fmt.Sprintf("unknown environment variable %s; did you mean %s?", shown, nearestVariable(shown)))
 		}
 	}
-	if t := l.Config.Adapters.Telegram; t.Enabled && !t.AllowAll {
-		l.warnAllow("telegram", t.Allow)
-	}
-	if d := l.Config.Adapters.Discord; d.Enabled && !d.AllowAll {
-		l.warnAllow("discord", d.Allow)
+	for _, b := range l.Config.Adapters.EnabledBots() {
+		if !b.AllowAll {
+			l.warnAllow(b.Name, b.Allow)
+		}
 	}
 }
 
 // warnAllow warns of a bot whose people the config does not name, unless unknown users get a code.
-func (l *Loaded) warnAllow(platform string, allow []int64) {
-	isOwner := func(id string) bool { return strings.HasPrefix(id, platform+":") }
-	if len(allow) > 0 || l.Config.Access.Strangers == StrangersPair || slices.ContainsFunc(l.Config.Access.Owners, isOwner) {
+func (l *Loaded) warnAllow(platform string, allow []string) {
+	if len(allow) > 0 || l.Config.Access.Strangers == StrangersPair || slices.ContainsFunc(l.Config.Access.Owners, isOn(platform)) {
 		return
 	}
 	l.warn(WarnNobodyAllowed, "adapters."+platform+".allow is empty, so the bot answers no user of the config; add user ids or access.owners, let people in with `gatewaytui people add`, or set allow_all")
@@ -63,6 +61,8 @@ func inText(want string) string {
 	switch want {
 	case wantStrings:
 		return "a list such as a,b"
+	case wantIDs:
+		return "a list of ids such as U0123,4711"
 	case wantInts:
 		return "a list of whole numbers such as 4711,4712"
 	}

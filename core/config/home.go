@@ -24,24 +24,31 @@ var (
 // Homes are the home chats of the platforms that have one, by platform.
 func (c *Config) Homes() map[string]Home {
 	homes := map[string]Home{}
-	if h, is := c.Adapters.Telegram.home(); is && c.Adapters.Telegram.Enabled {
-		homes["telegram"] = h
-	}
-	if h, is := c.Adapters.Discord.home(); is && c.Adapters.Discord.Enabled {
-		homes["discord"] = h
+	for _, b := range c.Adapters.EnabledBots() {
+		if h, is := b.home(); is {
+			homes[b.Name] = h
+		}
 	}
 	return homes
 }
 
 // TargetOf is the platform's address of the chat of a session, where the key of the session says it.
 func TargetOf(session string) (target string, said bool) {
-	if h, is := (Telegram{Home: session}).home(); is {
-		return h.Target, h.Session == session
-	}
-	if h, is := (Discord{Home: session}).home(); is {
-		return h.Target, h.Session == session && h.Target != ""
+	for _, b := range (Adapters{}).Bots() {
+		b.HomeText = session
+		if h, is := b.home(); is {
+			return h.Target, h.Session == session && h.Target != ""
+		}
 	}
 	return "", false
+}
+
+// home is the home chat of b; false: it has none.
+func (b Bot) home() (Home, bool) {
+	if b.HomeText == "" || b.Homed == nil {
+		return Home{}, false
+	}
+	return b.Homed(b.HomeText)
 }
 
 func (t Telegram) home() (h Home, is bool) {
@@ -77,15 +84,3 @@ func (d Discord) home() (h Home, is bool) {
 	}
 	return h, true
 }
-
-// homeOfTelegram and homeOfDiscord are the rules about home chats.
-var (
-	homeOfTelegram = mustBe("adapters.telegram.home", `the id of a chat such as "4711" or "-100123", a session key such as "telegram:dm:4711", or empty`, func(home string) bool {
-		_, is := Telegram{Home: home}.home()
-		return home == "" || is
-	})
-	homeOfDiscord = mustBe("adapters.discord.home", `the id of a channel such as "80351110224678912", a session key such as "discord:dm:4711", or empty`, func(home string) bool {
-		_, is := Discord{Home: home}.home()
-		return home == "" || is
-	})
-)

@@ -27,8 +27,10 @@ func TestCV14_AHomeChatIsAnAddressOrAKey(t *testing.T) {
 			cfg := Default()
 			cfg.Adapters.Telegram.Home, cfg.Adapters.Discord.Home = c.telegram, c.discord
 			cfg.Adapters.Telegram.Enabled, cfg.Adapters.Discord.Enabled = c.telegram != "", c.discord != ""
-			if wrong := homeOfTelegram.wrong(&cfg)+homeOfDiscord.wrong(&cfg) != ""; wrong != c.wrong {
-				t.Errorf("it is refused: %v, want %v", wrong, c.wrong)
+			for _, b := range cfg.Adapters.EnabledBots() {
+				if wrong := !b.isHome(b.HomeText); wrong != c.wrong {
+					t.Errorf("it is refused: %v, want %v", wrong, c.wrong)
+				}
 			}
 			h := cfg.Homes()["telegram"]
 			if c.discord != "" {

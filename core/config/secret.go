@@ -46,9 +46,12 @@ func plain(s, where string) (string, error) {
 // SecretVariables are the environment variables that hold secrets, sorted: no child process may see them.
 func (c Config) SecretVariables() []string {
 	var names []string
-	sources := []string{c.Model.APIKeyEnv, c.Adapters.API.KeyEnv, c.Adapters.Telegram.TokenEnv, c.Adapters.Discord.TokenEnv, c.Transcription.APIKeyEnv}
+	sources := []string{c.Model.APIKeyEnv, c.Adapters.API.KeyEnv, c.Transcription.APIKeyEnv}
 	for _, m := range c.Models {
 		sources = append(sources, m.APIKeyEnv)
+	}
+	for _, s := range c.Adapters.secretPlaces() {
+		sources = append(sources, s.Env)
 	}
 	sources = append(sources, c.heldVariables()...)
 	for _, name := range sources {
@@ -62,7 +65,10 @@ func (c Config) SecretVariables() []string {
 
 // SecretFiles are the files that hold secrets, as the config names them.
 func (c Config) SecretFiles() []string {
-	names := []string{c.Model.APIKeyFile, c.Adapters.API.KeyFile, c.Adapters.Telegram.TokenFile, c.Adapters.Discord.TokenFile}
+	names := []string{c.Model.APIKeyFile, c.Adapters.API.KeyFile}
+	for _, s := range c.Adapters.secretPlaces() {
+		names = append(names, s.File)
+	}
 	for _, m := range c.Models {
 		names = append(names, m.APIKeyFile)
 	}

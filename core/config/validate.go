@@ -170,9 +170,6 @@ var rules = []rule{
 	holds("must name a model of the endpoint", func(c *Config) bool {
 		return c.Transcription.BaseURL == "" || c.Transcription.Name != ""
 	}, "transcription.name", "transcription.base_url"),
-	homeOfTelegram,
-	homeOfDiscord,
-	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways, MentionNever),
 	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),

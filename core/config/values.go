@@ -68,6 +68,7 @@ const (
 	wantNetwork   = `true, false, or a list of hosts such as ["pypi.org", "*.github.com"]`
 	wantVariables = `a table of texts such as { Authorization = "FILES_AUTH" }`
 	wantInts      = `a list of whole numbers such as [4711]`
+	wantIDs       = `a list of ids such as ["U0123", 4711]`
 )
 
 // assign sets a field of Config from a decoded TOML value. It returns what the field wants, if v is not that.
@@ -93,13 +94,35 @@ func assign(field reflect.Value, v any) (want string) {
 		if !p.set(v) {
 			return wantVariables
 		}
+	case *IDs:
+		if !p.set(v) {
+			return wantIDs
+		}
 	case *[]string:
 		return intoList(p, v, wantStrings)
 	case *[]int64:
-		return intoList(p, v, wantInts)
+		return intoNumbers(p, v)
 	default:
 		panic(fmt.Sprintf("config: a field of type %T has no decoding", p))
 	}
+	return ""
+}
+
+// intoNumbers sets ids that are numbers, which may be written as texts.
+func intoNumbers(p *[]int64, v any) string {
+	var ids IDs
+	if !ids.set(v) {
+		return wantInts
+	}
+	all := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return wantInts
+		}
+		all = append(all, n)
+	}
+	*p = all
 	return ""
 }
 
@@ -175,7 +198,7 @@ func fromText(field reflect.Value, text string) any {
 		if n, err := strconv.ParseFloat(text, 64); err == nil {
 			return n
 		}
-	case []string:
+	case []string, IDs:
 		return fromList(text, func(s string) (any, bool) { return s, true })
 	case []int64:
 		return fromList(text, func(s string) (any, bool) {
@@ -207,6 +230,8 @@ func literal(field reflect.Value) string {
 	case []string:
 		return literalStrings(v)
 	case Network:
+		return v.String()
+	case IDs:
 		return v.String()
 	case Variables:
 		return v.String()

@@ -20,16 +20,15 @@ func (c *checkup) checkPeople(context.Context) {
 	}
 	cfg := c.loaded.Config
 	var chats, owned []string
-	for name, enabled := range map[string]bool{"telegram": cfg.Adapters.Telegram.Enabled, "discord": cfg.Adapters.Discord.Enabled} {
-		has := slices.ContainsFunc(cfg.Access.Owners, func(who string) bool { return strings.HasPrefix(who, name+":") })
+	for _, b := range cfg.Adapters.Bots() {
+		has := slices.ContainsFunc(cfg.Access.Owners, func(who string) bool { return strings.HasPrefix(who, b.Name+":") })
 		switch {
 		case has:
-			owned = append(owned, name)
-		case enabled:
-			chats = append(chats, name)
+			owned = append(owned, b.Name)
+		case b.Enabled:
+			chats = append(chats, b.Name)
 		}
 	}
-	slices.Sort(chats)
 	asks := slices.ContainsFunc(config.Names(cfg.AgentsByName()), func(name string) bool {
 		return cfg.AgentsByName()[name].Approvals != config.ApprovalsOff
 	})

@@ -86,13 +86,11 @@ func (s *survey) network() {
 				"the base_url of the model %s is plain http to another machine: the model's key and every conversation can be read on the way", name)
 		}
 	}
-	if s.c.Adapters.Telegram.Enabled && plainHTTP(s.c.Adapters.Telegram.BaseURL) {
-		s.say(High, "telegram.plain_http", "use https in adapters.telegram.base_url",
-			"adapters.telegram.base_url is plain http to another machine: the bot's token can be read on the way")
-	}
-	if s.c.Adapters.Discord.Enabled && plainHTTP(s.c.Adapters.Discord.BaseURL) {
-		s.say(High, "discord.plain_http", "use https in adapters.discord.base_url",
-			"adapters.discord.base_url is plain http to another machine: the bot's token can be read on the way")
+	for _, b := range s.c.Adapters.EnabledBots() {
+		if b.BaseURL != "" && plainHTTP(b.BaseURL) {
+			s.say(High, b.Name+".plain_http", "use https in adapters."+b.Name+".base_url",
+				"adapters.%s.base_url is plain http to another machine: the bot's token can be read on the way", b.Name)
+		}
 	}
 	s.webhook()
 	if t := s.c.Transcription.BaseURL; t != "" && plainHTTP(t) {
@@ -107,9 +105,12 @@ type credential struct{ name, env, file string }
 func (s *survey) credentials() []credential {
 	all := []credential{
 		{"the key of the API", s.c.Adapters.API.KeyEnv, s.c.Adapters.API.KeyFile},
-		{"the bot's token", s.c.Adapters.Telegram.TokenEnv, s.c.Adapters.Telegram.TokenFile},
-		{"the token of the Discord bot", s.c.Adapters.Discord.TokenEnv, s.c.Adapters.Discord.TokenFile},
 		{"the key of the transcription", s.c.Transcription.APIKeyEnv, ""},
+	}
+	for _, b := range s.c.Adapters.Bots() {
+		for _, place := range b.Secrets {
+			all = append(all, credential{"the " + strings.ReplaceAll(place.Key, "_", " ") + " of the " + b.Title + " bot", place.Env, place.File})
+		}
 	}
 	models := s.c.ModelsByName()
 	for _, name := range config.Names(models) {
@@ -202,16 +203,14 @@ func (s *survey) writable(path string) string {
 func (s *survey) shell() bool { return slices.Contains(s.c.Tools.Enabled, "terminal") }
 
 func (s *survey) people() {
-	t, d := s.c.Adapters.Telegram, s.c.Adapters.Discord
-	if t.Enabled && t.AllowAll && s.shell() {
-		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" and \"files\" out of tools.enabled",
-			"adapters.telegram.allow_all lets everyone on Telegram run commands as the gateway's user")
+	bots := s.c.Adapters.EnabledBots()
+	for _, b := range bots {
+		if b.AllowAll && s.shell() {
+			s.say(High, b.Name+".allow_all", "list the users in adapters."+b.Name+".allow, or take \"terminal\" and \"files\" out of tools.enabled",
+				"adapters.%s.allow_all lets everyone on %s run commands as the gateway's user", b.Name, b.Title)
+		}
 	}
-	if d.Enabled && d.AllowAll && s.shell() {
-		s.say(High, "discord.allow_all", "list the users in adapters.discord.allow, or take \"terminal\" and \"files\" out of tools.enabled",
-			"adapters.discord.allow_all lets everyone on Discord run commands as the gateway's user")
-	}
-	if (t.Enabled || d.Enabled) && len(s.c.Access.Owners) == 0 {
+	if len(bots) > 0 && len(s.c.Access.Owners) == 0 {
 		s.say(Low, "access.no_owner", "name owners in access.owners, for instance [\"telegram:4711\"]",
 			"the config names no owner, so approvals are answered and people let in on the command line and in the console alone")
 	}
@@ -219,7 +218,7 @@ func (s *survey) people() {
 		return
 	}
 	const fix = "run the gateway as a user of its own: gatewaytui unit writes a service for the current one"
-	if t.Enabled || d.Enabled {
+	if len(bots) > 0 {
 		s.say(High, "root", fix, "the gateway runs as root: every user of the bot is root on this machine")
 		return
 	}

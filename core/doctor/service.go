@@ -22,9 +22,12 @@ import (
 func (c *checkup) checkAdapters(ctx context.Context) {
 	if c.gateway != nil {
 		c.checkRows(ctx)
-		return
 	}
 	if !c.valid {
+		return
+	}
+	c.examine(ctx)
+	if c.gateway != nil {
 		return
 	}
 	cfg, s := c.loaded.Config, c.loaded.Config.Credentials(c.o.Getenv)
@@ -35,11 +38,11 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	if cfg.Adapters.API.Enabled && s.API.Missing() {
 		lacks("api", s.API)
 	}
-	if cfg.Adapters.Telegram.Enabled && s.Telegram.Missing() {
-		lacks("telegram", s.Telegram)
-	}
-	if cfg.Adapters.Discord.Enabled && s.Discord.Missing() {
-		lacks("discord", s.Discord)
+	bots := cfg.Adapters.EnabledBots()
+	for _, b := range bots {
+		if secret, missing := s.Missing(b); missing {
+			lacks(b.Name, secret)
+		}
 	}
 	missingSecrets(cfg, s, lacks)
 	models := cfg.ModelsByName()
@@ -53,7 +56,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 			lacks("the model "+name, key)
 		}
 	}
-	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled && !cfg.Adapters.Discord.Enabled && !cfg.Adapters.Webhook.Enabled {
+	if !cfg.Adapters.API.Enabled && len(bots) == 0 && !cfg.Adapters.Webhook.Enabled {
 		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so only gatewaytui send can talk to it")
 	}
 	if len(c.findings) == before {

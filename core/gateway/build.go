@@ -162,6 +162,10 @@ func (g *Gateway) buildAdapters() {
 	o := g.opts
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g}, Log: o.Log,
+		Teardown: func(name string) time.Duration {
+			b, _ := g.config().Adapters.Bot(name)
+			return b.Teardown
+		},
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
 			g.notices.AdapterChanged(a)

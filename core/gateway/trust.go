@@ -39,10 +39,10 @@ func (g *Gateway) openPeople(ctx context.Context) error {
 
 // accessRules are what the config says of people. open are platforms that everyone may use.
 func accessRules(c config.Config, open []string) access.Rules {
-	rules := access.Rules{Unknown: access.Unknown(c.Access.Strangers), API: ops.Role(c.Adapters.API.Role), Platforms: map[string]access.Platform{
-		"telegram": {Members: access.Numbers(c.Adapters.Telegram.Allow), All: c.Adapters.Telegram.AllowAll, Numbers: true},
-		"discord":  {Members: access.Numbers(c.Adapters.Discord.Allow), All: c.Adapters.Discord.AllowAll, Numbers: true},
-	}}
+	rules := access.Rules{Unknown: access.Unknown(c.Access.Strangers), API: ops.Role(c.Adapters.API.Role), Platforms: map[string]access.Platform{}}
+	for _, b := range c.Adapters.Bots() {
+		rules.Platforms[b.Name] = access.Platform{Members: b.Allow, All: b.AllowAll, Numbers: b.Numbers}
+	}
 	for _, name := range open {
 		rules.Platforms[name] = access.Platform{All: true}
 	}

@@ -7,16 +7,14 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/api"
-	"gatewaytui/core/adapter/bot"
-	platforms "gatewaytui/core/adapter/demo"
-	"gatewaytui/core/adapter/discord"
-	"gatewaytui/core/adapter/telegram"
+	madeup "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/files"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/media"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/platforms"
 	"gatewaytui/fixtures"
 )
 
@@ -29,7 +27,7 @@ type parts struct {
 	api       *api.Platform
 	// guard slows guessing at the key of the API, which the metrics' listener has as well.
 	guard  *api.Guard
-	talk   *platforms.Talk // of a demo; nil: the gateway is none
+	talk   *madeup.Talk // of a demo; nil: the gateway is none
 	media  *media.Media
 	folder *files.Folder
 	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
@@ -74,11 +72,11 @@ func (l *life) build() (err error) {
 		return err
 	}
 	if l.stage != nil {
-		p.talk = &platforms.Talk{}
+		p.talk = &madeup.Talk{}
 	}
 	for _, role := range l.prepared.demo {
 		p.open = append(p.open, role.Name)
-		p.platforms = append(p.platforms, platforms.New(role.Spec, platforms.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
+		p.platforms = append(p.platforms, madeup.New(role.Spec, madeup.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
 		if s := l.secrets.API; s.Missing() {
@@ -93,26 +91,15 @@ func (l *life) build() (err error) {
 			p.platforms = append(p.platforms, p.api)
 		}
 	}
-	if c := l.loaded.Config.Adapters.Telegram; c.Enabled {
-		o := bot.Options{BaseURL: c.BaseURL, Groups: c.Groups, Log: l.log}
-		p.bot("telegram", l.secrets.Telegram, o, func(o bot.Options) adapter.Platform { return telegram.New(o) })
-	}
-	if c := l.loaded.Config.Adapters.Discord; c.Enabled {
-		o := bot.Options{BaseURL: c.BaseURL, Groups: c.Groups, Log: l.log}
-		p.bot("discord", l.secrets.Discord, o, func(o bot.Options) adapter.Platform { return discord.New(o) })
+	for _, m := range platforms.Of(l.loaded.Config.Adapters, l.secrets) {
+		if m.Err != nil {
+			p.broken[m.Name] = m.Err
+			continue
+		}
+		p.platforms = append(p.platforms, m.New(l.log))
 	}
 	p.webhook(l)
 	return nil
-}
-
-// bot adds the platform called name, or notes that its token is missing.
-func (p *parts) bot(name string, token config.Credential, o bot.Options, make func(bot.Options) adapter.Platform) {
-	if token.Missing() {
-		p.broken[name] = &adapter.CredentialsError{Variable: token.Source, Why: token.Why()}
-		return
-	}
-	o.Token, o.TokenSource = token.Value, token.Source
-	p.platforms = append(p.platforms, make(o))
 }
 
 // folder is the work folder of the agents. What belongs to the gateway is out of their reach.
@@ -143,7 +130,7 @@ func (l *life) media() (*media.Media, error) {
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
 // mistake on the command line leaves no home behind (TF47).
 type prepared struct {
-	demo    []platforms.Role
+	demo    []madeup.Role
 	scripts map[string]*model.Script // of the scripted models, by their names
 }
 
@@ -154,7 +141,10 @@ func readNamed(o Options, c config.Config, s config.Credentials) (prepared, erro
 	if p.demo, err = roles(o); err != nil {
 		return p, err
 	}
-	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled, "discord": c.Adapters.Discord.Enabled, "webhook": c.Adapters.Webhook.Enabled}
+	taken := map[string]bool{"api": c.Adapters.API.Enabled, "webhook": c.Adapters.Webhook.Enabled}
+	for _, b := range c.Adapters.EnabledBots() {
+		taken[b.Name] = true
+	}
 	for _, spec := range p.demo {
 		if taken[spec.Name] {
 			return p, wrongUsage("give the demo platform another name", "two platforms have the name "+spec.Name)
@@ -243,20 +233,20 @@ func readScript(table, file string, talk bool) (*model.Script, error) {
 }
 
 // roles are the made-up platforms that the flags ask for: those that are named, else the scene of a platforms.
-func roles(o Options) ([]platforms.Role, error) {
+func roles(o Options) ([]madeup.Role, error) {
 	if o.DemoPlatforms == "" {
 		if o.Demo {
-			return platforms.Scene(), nil
+			return madeup.Scene(), nil
 		}
 		return nil, nil
 	}
-	specs, err := platforms.Parse(o.DemoPlatforms)
+	specs, err := madeup.Parse(o.DemoPlatforms)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
-	var out []platforms.Role
+	var out []madeup.Role
 	for _, s := range specs {
-		out = append(out, platforms.Role{Spec: s})
+		out = append(out, madeup.Role{Spec: s})
 	}
 	return out, nil
 }

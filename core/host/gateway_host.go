@@ -4,7 +4,7 @@ import (
 	"os"
 	"time"
 
-	platforms "gatewaytui/core/adapter/demo"
+	madeup "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
@@ -37,7 +37,7 @@ func (l *life) Demo() *ops.Demo {
 	if l.parts.talk == nil {
 		return nil
 	}
-	return &ops.Demo{Hangs: platforms.Hangs(l.prepared.demo), Talk: l.parts.talk.Lines()}
+	return &ops.Demo{Hangs: madeup.Hangs(l.prepared.demo), Talk: l.parts.talk.Lines()}
 }
 
 func (l *life) LastReport(life string) (r ops.Shutdown, found bool, err error) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	platforms "gatewaytui/core/adapter/demo"
+	madeup "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/demo"
 	"gatewaytui/core/instance"
@@ -146,7 +146,7 @@ func (l *life) lastLines() func(ops.Shutdown, int) []string {
 	if l.stage == nil {
 		return nil
 	}
-	hangs := platforms.Hangs(l.prepared.demo)
+	hangs := madeup.Hangs(l.prepared.demo)
 	return func(report ops.Shutdown, exitCode int) []string {
 		if exitCode == ops.ExitRestart {
 			return nil

@@ -7,13 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"gatewaytui/core/adapter"
-	"gatewaytui/core/adapter/bot"
-	"gatewaytui/core/adapter/discord"
-	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/platforms"
 	"gatewaytui/core/reload"
 )
 
@@ -87,48 +84,30 @@ func reasonOf(err error) error {
 
 // platforms are those that have another connection with a config than now.
 func (c *configs) platforms(next config.Config, secrets config.Credentials) (changes []gateway.PlatformChange) {
-	now, before := botsOf(next.Adapters, secrets), botsOf(c.inForce.Config.Adapters, c.secrets)
-	for i, b := range now {
-		was := before[i]
-		if b.enabled == was.enabled && (b.same(was) || !b.enabled) {
+	before, after := platforms.Of(c.inForce.Config.Adapters, c.secrets), platforms.Of(next.Adapters, secrets)
+	find := func(all []platforms.Made, name string) (platforms.Made, bool) {
+		at := slices.IndexFunc(all, func(m platforms.Made) bool { return m.Name == name })
+		if at < 0 {
+			return platforms.Made{}, false
+		}
+		return all[at], true
+	}
+	for _, was := range before {
+		if _, is := find(after, was.Name); !is {
+			changes = append(changes, gateway.PlatformChange{Name: was.Name})
+		}
+	}
+	for _, now := range after {
+		if was, is := find(before, now.Name); is && now.Same(was) {
 			continue
 		}
-		change := gateway.PlatformChange{Name: b.name}
-		switch {
-		case !b.enabled:
-		case b.token.Missing():
-			change.Err = &adapter.CredentialsError{Variable: b.token.Source, Why: b.token.Why()}
-		default:
-			b.options.Token, b.options.TokenSource, b.options.Log = b.token.Value, b.token.Source, c.l.log
-			change.Platform = b.connect(b.options)
+		change := gateway.PlatformChange{Name: now.Name, Err: now.Err}
+		if now.Err == nil {
+			change.Platform = now.New(c.l.log)
 		}
 		changes = append(changes, change)
 	}
 	return append(changes, c.webhook(next, secrets)...)
-}
-
-// botOf is a platform of bots as a config has it.
-type botOf struct {
-	name    string
-	enabled bool
-	options bot.Options
-	token   config.Credential
-	connect func(bot.Options) adapter.Platform
-}
-
-// botsOf are the platforms of bots, in the same order with every config.
-func botsOf(a config.Adapters, secrets config.Credentials) []botOf {
-	t, d := a.Telegram, a.Discord
-	return []botOf{
-		{"telegram", t.Enabled, bot.Options{BaseURL: t.BaseURL, Groups: t.Groups}, secrets.Telegram, func(o bot.Options) adapter.Platform { return telegram.New(o) }},
-		{"discord", d.Enabled, bot.Options{BaseURL: d.BaseURL, Groups: d.Groups}, secrets.Discord, func(o bot.Options) adapter.Platform { return discord.New(o) }},
-	}
-}
-
-// same reports whether the connection of b serves with the config of other.
-func (b botOf) same(other botOf) bool {
-	return b.options.BaseURL == other.options.BaseURL && slices.Equal(b.options.Groups, other.options.Groups) &&
-		b.token.Value == other.token.Value && b.token.Why() == other.token.Why()
 }
 
 // Adopt implements gateway.Configs.

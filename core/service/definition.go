@@ -190,15 +190,7 @@ func credentialVariables(c config.Config) []string {
 			c.Models[name] = &m
 		}
 	}
-	if !c.Adapters.API.Enabled {
-		c.Adapters.API.KeyEnv = ""
-	}
-	if !c.Adapters.Telegram.Enabled {
-		c.Adapters.Telegram.TokenEnv = ""
-	}
-	if !c.Adapters.Discord.Enabled {
-		c.Adapters.Discord.TokenEnv = ""
-	}
+	c.Adapters = c.Adapters.OnlyEnabled()
 	return c.SecretVariables()
 }
 
