@@ -21,6 +21,8 @@ func (r *Registry) rejoin() {}
 
 func (r *Registry) lookAtLimits() {}
 
+func (r *Registry) hurry() (done func()) { return func() {} }
+
 func (o *oldGroups) lives() string { return "" }
 
 func (r *Registry) leaveGroups(*tree) {}

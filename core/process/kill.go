@@ -99,6 +99,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	if grace > 0 && k.terminate(ctx, began.Add(grace)) {
 		return k.done(began)
 	}
+	defer r.hurry()()
 	killed := time.Now()
 	for round := 0; ; round++ {
 		if k.verifyGone(ctx, killed.Add(verifyWait+scanWait)) {

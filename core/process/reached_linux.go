@@ -108,7 +108,25 @@ func (r *Registry) lookAtLimits() {
 		return r.trees[t.id] == t && (t.hit == LimitSessionMemory || t.hit == LimitSessionProcesses)
 	})
 	r.mu.Unlock()
+	full = full && r.killing.Load() == 0
 	if r.yielding.CompareAndSwap(!full, full) {
 		r.yield(full)
+	}
+	if r.killing.Load() > 0 { // a kill began meanwhile
+		r.stopYielding()
+	}
+}
+
+// hurry ends the yield of tools while a kill waits, until done is called: a process needs some time of a core to end after KILL, and one
+// that yields has none on a machine that is busy. The next look of the sweeper decides again.
+func (r *Registry) hurry() (done func()) {
+	r.killing.Add(1)
+	r.stopYielding()
+	return func() { r.killing.Add(-1) }
+}
+
+func (r *Registry) stopYielding() {
+	if r.yielding.CompareAndSwap(true, false) {
+		r.yield(false)
 	}
 }

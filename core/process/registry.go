@@ -125,8 +125,10 @@ type Registry struct {
 	groupless string
 	// old are groups of version 1 for what version 2 cannot bound here; nil: there are none. It is set before divided is closed.
 	old *oldGroups
-	// yielding says that a session is at its limit; see yield. The sweeper owns it.
+	// yielding says that a session is at its limit; see yield. The sweeper sets it, and a kill takes it back.
 	yielding atomic.Bool
+	// killing counts the kills that wait for processes to end after KILL.
+	killing atomic.Int32
 	// divided is closed when division is set.
 	divided  chan struct{}
 	division division

@@ -66,6 +66,13 @@ func TestTR7_TooManyProcessesCostTheirSessionAlone(t *testing.T) {
 	if exit := wait(t, sh(t, r, `sleep 0 & wait`, inSession("b", few))); exit.Code != 0 || rowNow(r, other).LimitHit != "" {
 		t.Errorf("another session: %+v, %+v", exit, rowNow(r, other))
 	}
+	// What yields to every other program does not end on a busy machine.
+	killed := r.hurry()
+	eventually.True(t, "while a kill waits the tools have their weight", func() bool {
+		r.lookAtLimits()
+		return r.old == nil || idle() != "1"
+	})
+	killed()
 	verified(t, p.Kill(t.Context(), short))
 	eventually.True(t, "the tools have their weight again", func() bool {
 		r.lookAtLimits()
