@@ -116,6 +116,11 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 	return together(errs...)
 }
 
+var (
+	_ Forwarder = (*receiver)(nil)
+	_ Historian = (*receiver)(nil)
+)
+
 // receiver passes messages from one connection to the gateway. After it is shut, a connection that was abandoned while it
 // hung never delivers a message again (S4, E4).
 type receiver struct {
@@ -139,6 +144,12 @@ func (g *receiver) Forward(ctx context.Context, session string, m Outgoing) (Sen
 		return Sent{}, &RefusedError{Why: "the gateway passes no messages on"}
 	}
 	return to.Forward(ctx, session, m)
+}
+
+// Remembers implements Historian, where the Receiver does.
+func (g *receiver) Remembers(session string) bool {
+	of, is := g.Receiver.(Historian)
+	return is && of.Remembers(session)
 }
 
 // Withdraw withdraws nothing of a connection that was taken down: its clients did not leave.

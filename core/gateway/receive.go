@@ -26,6 +26,7 @@ type receiver struct {
 var (
 	_ adapter.Receiver  = receiver{}
 	_ adapter.Forwarder = receiver{}
+	_ adapter.Historian = receiver{}
 )
 
 // ToolSocket implements adapter.Receiver: what the registry tracks is a tool, or was started by one.

@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 	"gatewaytui/fixtures/upgrade"
@@ -290,3 +291,40 @@ func TestTheFirstEditionRefusesAHomeThatWasUpgraded(t *testing.T) {
 // BenchmarkReadyAfterAnUpgrade is from exec to ready on a home of the first edition: a recovery after SIGKILL, and the
 // migration of the store.
 func BenchmarkReadyAfterAnUpgrade(b *testing.B) { benchReady(b, firstEdition) }
+
+// A request with user alone, whose session of the first edition has a history, is warned of once in a life.
+func TestARequestThatNamesItsSessionWithUserIsWarnedOfOnceALife(t *testing.T) {
+	home := newHome(t)
+	for life := range 2 {
+		g := start(t, home, quick)
+		if life == 0 {
+			if reply, status := g.chat("ann", "hello"); status != http.StatusOK { // the session api:user:ann has a history from now on
+				t.Fatalf("%d %s", status, reply)
+			}
+		}
+		ask := func(user string) {
+			t.Helper()
+			res, err := http.Post(g.url(), "application/json", strings.NewReader(saying(user, "hello")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+		warned := func(l line) bool { return l.text("event") == ops.LogUserLabel }
+		ask("bob")
+		if slices.ContainsFunc(g.log(), warned) {
+			t.Error("a request whose user has no history is warned of")
+		}
+		ask("ann")
+		if l := g.await("the warning", warned); l.text("session") != "api:user:ann" || l.text("level") != "WARN" {
+			t.Errorf("the warning is %v", l)
+		}
+		ask("ann")
+		if code, _ := g.stop(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if n := strings.Count(g.output(), ops.LogUserLabel); n != 1 {
+			t.Errorf("%d warnings in one life, want one", n)
+		}
+	}
+}
