@@ -34,7 +34,9 @@ func (op *Operator) newPeople() *people.People {
 				return 0, err
 			}
 			return op.o.Intake.Forget(ctx, f, keys, open)
-		}}, {Kind: "files", Forget: op.forgetFiles}, {Kind: "jobs", Forget: op.forgetJobs}},
+		}}, {Kind: "files", Forget: op.forgetFiles}, {Kind: "jobs", Forget: op.forgetJobs}, {Kind: "ends of processes", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
+			return 0, op.o.Processes.Recorded(ctx) // only the row of a process with an end is deleted
+		}}},
 		After: []people.Holder{{Kind: "notes of the server", Forget: func(ctx context.Context, f store.Forgetting, _ []string) (int, error) {
 			if op.o.Notes == nil {
 				return 0, nil

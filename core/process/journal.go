@@ -62,6 +62,7 @@ type recorder struct {
 
 	mu    sync.Mutex
 	queue []note
+	last  <-chan struct{} // of the note that was queued last; nil: none was
 	err   error
 }
 
@@ -86,7 +87,7 @@ func (c *recorder) add(e Entry, how string) <-chan struct{} {
 		c.err = errBacklog
 		close(n.recorded)
 	default:
-		c.queue = append(c.queue, n)
+		c.queue, c.last = append(c.queue, n), n.recorded
 		nudge(c.wake)
 	}
 	return n.recorded
@@ -100,6 +101,21 @@ func (c *recorder) wait(ctx context.Context, recorded <-chan struct{}) {
 	case <-time.After(spawnWait):
 		c.log.Warn("process journal is slow", "waited_ms", spawnWait.Milliseconds())
 	}
+}
+
+// flush returns when the journal has what was queued before, or has refused it, which is the error.
+func (c *recorder) flush(ctx context.Context) error {
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	if last != nil {
+		select {
+		case <-last:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the process journal: %w", context.Cause(ctx))
+		}
+	}
+	return c.failure()
 }
 
 func (c *recorder) failure() error {

@@ -47,7 +47,9 @@ func TestC2_EveryTreeIsInTheJournal(t *testing.T) {
 		t.Errorf("the tree is %q, but its child lives", how)
 	}
 	verified(t, p.Kill(t.Context(), short))
-	eventually.True(t, "its end is in the journal", func() bool { return j.endOf(p.PID()) == EndedByKill })
+	if err := r.Recorded(t.Context()); err != nil || j.endOf(p.PID()) != EndedByKill {
+		t.Errorf("once the journal has everything (%v) the end is %q", err, j.endOf(p.PID()))
+	}
 
 	q := sh(t, r, `exit 0`)
 	eventually.True(t, "an end of its own is in the journal", func() bool { return j.endOf(q.PID()) == EndedByItself })
@@ -172,5 +174,32 @@ func TestJournal_TheEndWritesWhatWaits(t *testing.T) {
 		if s.calls != 100 {
 			t.Errorf("%d of 100 were written", s.calls)
 		}
+	})
+}
+
+// CV13: a deletion waits for the ends of the processes that it killed, since only rows with an end are deleted.
+func TestJournal_RecordedWaitsForWhatWasQueuedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{free: make(chan struct{})}
+		c := newRecorder(s, discard)
+		if err := c.flush(t.Context()); err != nil {
+			t.Errorf("nothing was queued, and the wait ended with %v", err)
+		}
+		stop := make(chan struct{})
+		var loop sync.WaitGroup
+		loop.Go(func() { c.run(stop) })
+		recorded := c.add(Entry{PID: 1}, EndedByKill)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the journal hangs, and the wait ended with %v", err)
+		}
+		time.Sleep(500 * time.Millisecond) // virtual
+		close(s.free)
+		if err := c.flush(t.Context()); err != nil || !closed(recorded) {
+			t.Errorf("the journal has it: %v, and the wait ended with %v", closed(recorded), err)
+		}
+		close(stop)
+		loop.Wait()
 	})
 }

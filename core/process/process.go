@@ -190,5 +190,9 @@ func (r *Registry) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Recorded returns when the journal has the starts and ends of all trees that came and went before, within ctx. The error says that it
+// may lack some.
+func (r *Registry) Recorded(ctx context.Context) error { return r.journal.flush(ctx) }
+
 // JournalError is why the journal lacks an entry; nil: it has all entries since the last success.
 func (r *Registry) JournalError() error { return r.journal.failure() }

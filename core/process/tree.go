@@ -17,7 +17,8 @@ type ending struct {
 	how  string // EndedByItself or EndedByKill
 }
 
-// remove removes t from the registry. Registry.mu is held.
+// remove removes t from the registry, and queues its end for the journal: who finds the tree gone can wait for that with Recorded.
+// Registry.mu is held.
 func (r *Registry) remove(t *tree, now time.Time) ending {
 	row := r.row(t, now)
 	delete(r.trees, t.id)
@@ -30,7 +31,9 @@ func (r *Registry) remove(t *tree, now time.Time) ending {
 		}
 		r.ended = append(r.ended, t.handle)
 	}
-	return ending{t, row, howEnded(t)}
+	how := howEnded(t)
+	r.journal.add(r.entry(t), how)
+	return ending{t, row, how}
 }
 
 // howEnded is how processes of t that end now are recorded. Registry.mu is held.
@@ -53,7 +56,6 @@ func (r *Registry) finish(e ending) {
 	if e.how == EndedByKill {
 		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.PID))
 	}
-	r.journal.add(r.entry(t), e.how)
 }
 
 func (r *Registry) entry(t *tree) Entry {
