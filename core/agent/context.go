@@ -194,7 +194,9 @@ func (r *run) reload() (durable bool, err error) {
 		return false, nil
 	}
 	images := r.turn.Input.Images
+	shown := a.shownResults()
 	a.keep(kept, repaired(kept.Messages))
+	a.showAgain(shown)
 	for i := len(a.messages) - 1; i >= 0 && len(images) > 0; i-- {
 		if m := &a.messages[i]; m.Role == model.RoleUser && m.Content == r.turn.Text {
 			m.Images = images

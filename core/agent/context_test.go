@@ -129,7 +129,12 @@ func TestCV4_ACompactionThatCannotBeSavedHoldsInMemory(t *testing.T) {
 
 func TestCV4_ATurnOfManyStepsFitsToo(t *testing.T) {
 	calls, summaries, shown := 0, 0, 0
-	read := fakeTool{"read", func(context.Context, tool.Call) (string, error) { return strings.Repeat("line of a file\n", 150), nil }}
+	read := fakeTool{"read", func(_ context.Context, call tool.Call) (string, error) {
+		if err := call.Show(model.Image{URL: "data:image/png;base64,BBBB"}); err != nil {
+			t.Error(err)
+		}
+		return strings.Repeat("line of a file\n", 75), nil
+	}}
 	b := spoken(1, func(_ context.Context, _ int, req model.Request, _ func(string)) (model.Response, error) {
 		if isSummary(req) {
 			summaries++
@@ -149,11 +154,15 @@ func TestCV4_ATurnOfManyStepsFitsToo(t *testing.T) {
 		if n > 4096-1024 {
 			t.Errorf("call %d has %d tokens", calls, n)
 		}
+		if last := req.Messages[len(req.Messages)-1]; last.Role == model.RoleTool && len(last.Images) != 1 {
+			t.Errorf("call %d does not see what the last result shows", calls)
+		}
 		if calls++; calls < 30 {
 			return uncounted(asks(model.ToolCall{ID: fmt.Sprint("c", calls), Name: "read", Arguments: "{}"})), nil
 		}
 		return says("all read"), nil
 	}, func(c *Config) { c.MaxIterations = 40 }, read)
+	b.models.sees = true
 	in := model.Input{Images: []model.Image{{URL: "data:image/png;base64,AAAA"}}}
 	res, err := b.turn(t.Context(), Turn{ID: "T", Text: "read them all", Input: in})
 	if err != nil || res.Text != "all read" || summaries > mostExtra || shown == 0 {

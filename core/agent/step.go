@@ -71,20 +71,22 @@ func (r *run) call(calls []model.ToolCall) error {
 		}
 		r.toolsRan = true
 		r.progress(c.Name)
-		span, again := r.toolSpan(c.Name), r.again(c)
+		span, again, shown := r.toolSpan(c.Name), r.again(c), r.shows()
 		text := r.tools().Run(r.ctx, c.Name, tool.Call{
 			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
 			Agent: r.a.cfg.Definition, Person: r.turn.Person, Role: r.turn.Role, Unattended: r.turn.Unattended, Over: func(answer string) { r.over = answer },
-			Span: span, Progress: again.names(r.describes(span, c.Name)), Signalled: r.turn.Signalled, Delegate: r,
+			Span: span, Progress: again.names(r.describes(span, c.Name)), Signalled: r.turn.Signalled, Delegate: r, Show: shown.function(),
 		})
 		r.progress(c.Name + ": ended")
 		if r.ctx.Err() == nil {
 			result := toolResult(c, text)
+			result.Images = shown.taken()
 			if i == len(calls)-1 && r.over == "" {
 				r.plan(result)
 			}
 			err := r.append(result)
 			if err == nil {
+				r.a.boundPictures()
 				continue
 			}
 			if r.ctx.Err() == nil {

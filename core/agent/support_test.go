@@ -48,6 +48,7 @@ type models struct {
 	log  *journal
 	// closing is what the end of a client meets; nil is nothing.
 	closing func() error
+	sees    bool
 
 	mu      sync.Mutex
 	clients []*client
@@ -55,7 +56,7 @@ type models struct {
 
 func (m *models) Name() string { return "played" }
 func (m *models) Window() int  { return 0 }
-func (m *models) Vision() bool { return false }
+func (m *models) Vision() bool { return m.sees }
 
 func (m *models) New() model.Client {
 	m.mu.Lock()

@@ -160,21 +160,6 @@ func (a *Agent) end() {
 	a.usedAt = time.Now()
 }
 
-// forgetImages replaces the pictures of the turn that ended by a note: a later turn does not pay for them again, and what is
-// durable has the note as well.
-func (a *Agent) forgetImages() {
-	for i, m := range a.messages {
-		if len(m.Images) == 0 {
-			continue
-		}
-		a.bytes.Add(-m.Bytes())
-		a.tokens -= window.Message(m)
-		a.messages[i].Images = nil
-		a.bytes.Add(a.messages[i].Bytes())
-		a.tokens += window.Message(a.messages[i])
-	}
-}
-
 // add appends messages to the transcript in memory, if it is loaded.
 func (a *Agent) add(messages ...model.Message) {
 	if !a.loaded {

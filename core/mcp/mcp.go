@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/term"
@@ -83,6 +84,8 @@ type Preset func(ctx context.Context, use Use) (Launch, error)
 type Files interface {
 	// Keep saves content in the folder of a session, and returns its path from the work folder.
 	Keep(session, name string, content []byte) (path string, err error)
+	// Picture is content as a model that can see is shown it. The error says why it is not.
+	Picture(content []byte) (model.Image, error)
 }
 
 // Options of a Set. Spawn, Folder, Workdir and Log are needed.

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/tool"
 )
 
 const (
@@ -23,9 +24,10 @@ const (
 	maxFiles = 20
 )
 
-// render is a result as a model reads it. What is not text is saved as a file of the session. An error of the tool is an error.
-func (s *Set) render(session, server string, result *sdk.CallToolResult) (string, error) {
-	r := rendering{set: s, session: session, server: server}
+// render is a result as a model reads it. What is not text is saved as a file of the session, and pictures are shown as well to a model that
+// sees. An error of the tool is an error.
+func (s *Set) render(call tool.Call, server string, result *sdk.CallToolResult) (string, error) {
+	r := rendering{set: s, call: call, server: server}
 	for _, c := range result.Content {
 		r.add(c)
 	}
@@ -51,10 +53,11 @@ func (s *Set) render(session, server string, result *sdk.CallToolResult) (string
 
 // rendering is a result on its way to a text.
 type rendering struct {
-	set             *Set
-	session, server string
-	text            strings.Builder
-	files           int
+	set    *Set
+	call   tool.Call
+	server string
+	text   strings.Builder
+	files  int
 }
 
 // write adds a paragraph.
@@ -121,12 +124,27 @@ func (r *rendering) file(kind, name, typ string, content []byte) {
 		r.write(fmt.Sprintf("[%s, %s, %d bytes: not kept]", kind, typ, len(content)))
 		return
 	}
-	at, err := r.set.o.Files.Keep(r.session, r.server+"-"+name, content)
+	at, err := r.set.o.Files.Keep(r.call.Session, r.server+"-"+name, content)
 	if err != nil {
 		r.write(fmt.Sprintf("[%s, %s, %d bytes: not saved: %s]", kind, typ, len(content), term.Clean(err.Error(), maxProblem)))
 		return
 	}
-	r.write(fmt.Sprintf("[%s saved as %s, %s, %d bytes]", kind, at, typ, len(content)))
+	r.write(fmt.Sprintf("[%s saved as %s, %s, %d bytes%s]", kind, at, typ, len(content), r.show(typ, content)))
+}
+
+// show shows a picture to a model that sees. Of one that is not shown it says why.
+func (r *rendering) show(typ string, content []byte) string {
+	if r.call.Show == nil || !strings.HasPrefix(typ, "image/") {
+		return ""
+	}
+	picture, err := r.set.o.Files.Picture(content)
+	if err == nil {
+		err = r.call.Show(picture)
+	}
+	if err != nil {
+		return "; you do not see it: " + err.Error()
+	}
+	return "; you see it with this result, and not later"
 }
 
 // extensions are the usual ones; the system's table varies.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/tool"
@@ -105,8 +107,13 @@ func (s *stage) empty() {
 
 // folder keeps files in memory.
 type folder struct {
-	mu   sync.Mutex
-	kept map[string]string
+	wrong error // of each picture
+	mu    sync.Mutex
+	kept  map[string]string
+}
+
+func (f *folder) Picture(content []byte) (model.Image, error) {
+	return model.Image{URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString(content)}, f.wrong
 }
 
 func (f *folder) Keep(session, name string, content []byte) (string, error) {

@@ -166,7 +166,7 @@ func (s *server) call(ctx context.Context, call tool.Call, name string, argument
 	if err != nil {
 		return "", s.failure(ctx, l, err)
 	}
-	return s.set.render(call.Session, s.def.Name, result)
+	return s.set.render(call, s.def.Name, result)
 }
 
 // call makes one call over the connection.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/fence"
+	"gatewaytui/core/model"
 	"gatewaytui/core/tool"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/mcptest"
@@ -74,7 +76,7 @@ func TestHR1_ResultsAreTextAndFilesOfTheSession(t *testing.T) {
 		{"fail", `{"text":"no \u001b[2Jsuch file"}`, "", "it failed: no [2Jsuch file"},
 		{"structured", `{}`, `{"sum":3}`, ""},
 		{"nothing", ``, "(the tool returned nothing)", ""},
-		{"image", `{}`, "[image saved as received/a/files-image.png, image/png, 12 bytes]\na picture", ""},
+		{"image", `{}`, "[image saved as received/a/files-image.png, image/png, 70 bytes]\na picture", ""},
 		{"resource", `{}`, "[resource saved as received/a/files-report.pdf, application/pdf, 4 bytes]\n[resource test://notes]\nthe notes\n[resource \"x\": https://example.com/x]", ""},
 		{"echo", `[]`, "", "one JSON object"},
 		{"echo", `{"text":`, "", "one JSON object"},
@@ -84,7 +86,7 @@ func TestHR1_ResultsAreTextAndFilesOfTheSession(t *testing.T) {
 			t.Errorf("%s %s: %q, %v", tc.tool, tc.arguments, got, err)
 		}
 	}
-	if got := s.files.kept["received/a/files-image.png"]; got != "\x89PNG picture" {
+	if got := s.files.kept["received/a/files-image.png"]; base64.StdEncoding.EncodeToString([]byte(got)) != mcptest.Picture {
 		t.Errorf("the picture is %q", got)
 	}
 	big := s.must("files", "a", "giant", `{"bytes":3000000}`)
@@ -161,6 +163,35 @@ type asker struct {
 func (a *asker) Ask(_ context.Context, _ tool.Call, q tool.Question) (string, error) {
 	a.asked <- q
 	return a.answer, a.err
+}
+
+func TestCV9_APictureOfAServerIsShownToAModelThatSees(t *testing.T) {
+	for name, tc := range map[string]struct {
+		show  error
+		wrong error // of the picture itself
+		want  string
+		shown int
+	}{
+		"it is shown":                     {nil, nil, "; you see it with this result, and not later]", 1},
+		"it says why the model sees none": {errors.New("there are too many"), nil, "; you do not see it: there are too many]", 1},
+		"what is no picture is not tried": {nil, errors.New("it is too large"), "; you do not see it: it is too large]", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil, playing("files"))
+			s.files.wrong = tc.wrong
+			var shown []model.Image
+			got, err := s.tools("files", "a")["image"].Run(t.Context(), tool.Call{Session: "a", Turn: "turn", Progress: func(string) {}, Show: func(picture model.Image) error {
+				shown = append(shown, picture)
+				return tc.show
+			}})
+			if err != nil || !strings.HasPrefix(got, "[image saved as received/a/files-image.png, image/png, 70 bytes"+tc.want) || len(shown) != tc.shown {
+				t.Errorf("%q, %v with %d shown", got, err, len(shown))
+			}
+			if tc.shown == 1 && shown[0].URL != "data:image/png;base64,"+mcptest.Picture {
+				t.Errorf("it shows %q", shown[0].URL)
+			}
+		})
+	}
 }
 
 func TestHR1_AServerAsksAPersonDuringACall(t *testing.T) {

@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"path"
 	"time"
 
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/model"
 	"gatewaytui/core/session"
 )
 
@@ -60,6 +63,23 @@ func (m *Media) save(key, name string, content []byte) (string, error) {
 // It is deleted as files of chats are.
 func (m *Media) Keep(key, name string, content []byte) (string, error) {
 	return m.save(key, fileName(name, "file"), content)
+}
+
+// Picture is content as a model that can see is shown it. The error says why it is not.
+func (m *Media) Picture(content []byte) (model.Image, error) {
+	k, mediaType := kindOf(adapter.File{}, content)
+	switch {
+	case k != picture:
+		return model.Image{}, errors.New("it is no picture of a kind that models see")
+	case len(content) > maxPicture:
+		return model.Image{}, errors.New("it is too large")
+	}
+	return shownAs(mediaType, content), nil
+}
+
+// shownAs is a picture of a media type for a model.
+func shownAs(mediaType string, content []byte) model.Image {
+	return model.Image{URL: "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(content)}
 }
 
 // folder opens the folder of a session, and makes it first. No folder on the way to it may be a link.

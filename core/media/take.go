@@ -2,7 +2,6 @@ package media
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -180,7 +179,7 @@ func (t *taking) picture(f adapter.File, what, mediaType string, content []byte)
 		t.say("Picture %s, %s. It is too large to be shown to you", what, saved)
 	default:
 		t.shown -= len(content)
-		t.images = append(t.images, model.Image{URL: "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(content)})
+		t.images = append(t.images, shownAs(mediaType, content))
 		t.say("Picture %s, %s. You see it with this message, and not later", what, saved)
 	}
 }

@@ -332,3 +332,22 @@ func TestCV9_FilesThatCannotBeReadFromTheInboxAreSaid(t *testing.T) {
 		t.Errorf("the model reads %q, the user %q", got.Text, got.Refused)
 	}
 }
+
+func TestCV9_WhatAModelIsShownIsAPictureByItsContent(t *testing.T) {
+	m := open(t, gives(nil))
+	for _, tc := range []struct {
+		name    string
+		content []byte
+		begins  string // of the address; empty: it is not shown
+	}{
+		{"a picture of a tool", pngFile, "data:image/png;base64,"},
+		{"what only begins like a picture", pngFile[:12], ""},
+		{"another file", pdfFile, ""},
+		{"a picture that is too large", append(bytes.Clone(jpegFile), make([]byte, maxPicture)...), ""},
+	} {
+		got, err := m.Picture(tc.content)
+		if (err == nil) != (tc.begins != "") || !strings.HasPrefix(got.URL, tc.begins) {
+			t.Errorf("%s: %.40q, %v", tc.name, got.URL, err)
+		}
+	}
+}

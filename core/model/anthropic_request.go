@@ -52,7 +52,7 @@ type block struct {
 	Name   string          `json:"name,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	CallID string          `json:"tool_use_id,omitempty"`
-	Result *string         `json:"content,omitempty"`
+	Result any             `json:"content,omitempty"` // of a call: a text, or blocks
 	Source *imageSource    `json:"source,omitempty"`
 	// Cache marks the end of a part that the endpoint may keep for the next request.
 	Cache *cacheControl `json:"cache_control,omitempty"`
@@ -116,7 +116,7 @@ func (w *messageRequest) add(m Message) {
 	role, content := string(RoleUser), []block(nil)
 	switch m.Role {
 	case RoleTool:
-		content = []block{{Type: "tool_result", CallID: callID(m.ToolCallID), Result: &m.Content}}
+		content = []block{{Type: "tool_result", CallID: callID(m.ToolCallID), Result: resultOf(m)}}
 	case RoleAssistant:
 		role = string(RoleAssistant)
 		if strings.TrimSpace(m.Content) != "" {
@@ -126,9 +126,7 @@ func (w *messageRequest) add(m Message) {
 			content = append(content, block{Type: "tool_use", ID: callID(c.ID), Name: c.Name, Input: object(c.Arguments)})
 		}
 	default:
-		for _, i := range m.Images {
-			content = append(content, block{Type: "image", Source: sourceOf(i)})
-		}
+		content = shown(m.Images)
 		if strings.TrimSpace(m.Content) != "" {
 			content = append(content, block{Type: "text", Text: m.Content})
 		}
@@ -141,6 +139,26 @@ func (w *messageRequest) add(m Message) {
 		return
 	}
 	w.Messages = append(w.Messages, blocks{role, content})
+}
+
+// resultOf is the result of a tool: its text, or blocks if it has pictures.
+func resultOf(m Message) any {
+	if len(m.Images) == 0 {
+		return m.Content
+	}
+	blocks := shown(m.Images)
+	if strings.TrimSpace(m.Content) != "" {
+		blocks = append([]block{{Type: "text", Text: m.Content}}, blocks...)
+	}
+	return blocks
+}
+
+// shown are pictures as blocks.
+func shown(images []Image) (blocks []block) {
+	for _, i := range images {
+		blocks = append(blocks, block{Type: "image", Source: sourceOf(i)})
+	}
+	return blocks
 }
 
 // callID is the id of a call in the characters that the API allows.

@@ -205,7 +205,7 @@ func TestCV5_ATranscriptHasTheFormThatAnthropicsAPIWants(t *testing.T) {
 			{Role: RoleUser, Content: "look", Images: []Image{{URL: "data:image/png;base64,AA"}, {URL: "https://x.test/a.png"}}},
 			{Role: RoleAssistant, ToolCalls: []ToolCall{{"call-01/1-0-0", "terminal", `{"command":"ls"}`}, {"b", "list", "not JSON"}}},
 			{Role: RoleTool, ToolCallID: "call-01/1-0-0", Content: ""},
-			{Role: RoleTool, ToolCallID: "b", Content: "[]"},
+			{Role: RoleTool, ToolCallID: "b", Content: "[]", Images: []Image{{URL: "data:image/jpeg;base64,BB"}}},
 			{Role: RoleUser, Content: "and?"},
 			{Role: RoleUser, Content: " "},
 		},
@@ -234,8 +234,11 @@ func TestCV5_ATranscriptHasTheFormThatAnthropicsAPIWants(t *testing.T) {
 				{Type: "tool_use", ID: "b", Name: "list", Input: json.RawMessage(`{}`)},
 			}},
 			{"user", []block{
-				{Type: "tool_result", CallID: "call-01_1-0-0", Result: new("")},
-				{Type: "tool_result", CallID: "b", Result: new("[]")},
+				{Type: "tool_result", CallID: "call-01_1-0-0", Result: ""},
+				{Type: "tool_result", CallID: "b", Result: []any{ // as the double reads it
+					map[string]any{"type": "text", "text": "[]"},
+					map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/jpeg", "data": "BB"}},
+				}},
 				{Type: "text", Text: "and?"},
 				{Type: "text", Text: "(empty)", Cache: ephemeral},
 			}},

@@ -166,6 +166,7 @@ func (c *chainClient) Complete(ctx context.Context, req Request, delta func(stri
 	order := c.seeing(req, c.order(time.Now()))
 	for i, at := range order {
 		m, last := c.links[at], i == len(order)-1
+		req := m.visible(req)
 		req.Fallback = !last
 		delivered := false
 		resp, err := c.clients[at].Complete(ctx, req, func(text string) {
@@ -215,9 +216,23 @@ func (c *chain) order(now time.Time) []int {
 	return order
 }
 
-// seeing is order without the models that cannot see, for a request with pictures where another one can.
+// visible is a request without the pictures of results if m cannot see: the results name the files that have them.
+func (m *link) visible(req Request) Request {
+	if m.Provider.Vision() || !pictured(req.Messages) {
+		return req
+	}
+	req.Messages = slices.Clone(req.Messages)
+	for i := range req.Messages {
+		if req.Messages[i].Role == RoleTool {
+			req.Messages[i].Images = nil
+		}
+	}
+	return req
+}
+
+// seeing is order without the models that cannot see, for a request in which a user shows pictures, where another one can.
 func (c *chain) seeing(req Request, order []int) []int {
-	if !slices.ContainsFunc(req.Messages, func(m Message) bool { return len(m.Images) > 0 }) {
+	if !slices.ContainsFunc(req.Messages, func(m Message) bool { return m.Role != RoleTool && len(m.Images) > 0 }) {
 		return order
 	}
 	can := slices.DeleteFunc(slices.Clone(order), func(at int) bool { return !c.links[at].Provider.Vision() })

@@ -278,6 +278,34 @@ func TestCV5_PicturesGoToAModelThatCanSee(t *testing.T) {
 	}
 }
 
+func TestCV9_AModelThatCannotSeeGetsResultsWithoutTheirPictures(t *testing.T) {
+	var bodies []string
+	answer := func(_ int, r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		return respond(200, nil, sse(text("x"), stopChunk, "[DONE]")), err
+	}
+	seeing, _ := providerOver(t, "first", answer)
+	blind, _ := providerOver(t, "second", answer)
+	pool := NewPool(slog.New(slog.DiscardHandler), Spec{Name: "sees", Provider: seeing}, Spec{Name: "blind", Provider: blind})
+	req := Request{Messages: []Message{
+		{Role: RoleUser, Content: "look"},
+		{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}},
+		{Role: RoleTool, ToolCallID: "a", Content: "[image saved as a.png]", Images: []Image{{URL: "data:image/png;base64,AA"}}},
+	}}
+	for i, chain := range [][]string{{"blind", "sees"}, {"sees", "blind"}} {
+		client := pool.Chain(chain...).New()
+		resp, err := client.Complete(t.Context(), req, nil)
+		client.Close()
+		if err != nil || resp.Model != chain[0] || strings.Contains(bodies[i], "base64,AA") != (chain[0] == "sees") || !strings.Contains(bodies[i], "saved as a.png") {
+			t.Errorf("%v: %q answered, %v, to %s", chain, resp.Model, err, bodies[i])
+		}
+	}
+	if len(req.Messages[2].Images) != 1 {
+		t.Error("the messages of the caller have changed")
+	}
+}
+
 func TestAChainHasTheWindowAndTheEyesOfItsFirstModel(t *testing.T) {
 	first, _ := providerOver(t, "first", nil)
 	second, _ := providerOver(t, "second", nil)

@@ -1,9 +1,5 @@
 package model
 
-import (
-	"slices"
-)
-
 // Input is what a client of the API sends for a turn in addition to the text of its message. The zero value is a message that is text
 // alone, in a conversation whose history the gateway holds.
 type Input struct {
@@ -26,7 +22,7 @@ type Input struct {
 
 // Shows reports whether a model has to see something for the turn.
 func (in Input) Shows() bool {
-	return len(in.Images) > 0 || slices.ContainsFunc(in.History, func(m Message) bool { return len(m.Images) > 0 })
+	return len(in.Images) > 0 || pictured(in.History)
 }
 
 // Outcome is what a client of the API learns of a turn in addition to the text of its answer.

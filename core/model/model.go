@@ -9,6 +9,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Role is who speaks in a message.
@@ -26,7 +27,7 @@ const (
 type Message struct {
 	Role    Role   `json:"role"`
 	Content string `json:"content,omitempty"`
-	// Images belong to a user's message of the running turn. Later turns have a note in Content instead.
+	// Images belong to a user's message of the running turn, or to the result of a tool. Later turns have a note in Content instead.
 	Images []Image `json:"images,omitempty"`
 	// ToolCalls is what an assistant message asks for.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
@@ -46,6 +47,11 @@ func (m Message) Bytes() int64 {
 		n += int64(len(i.URL)) + 32
 	}
 	return n
+}
+
+// pictured reports whether one of the messages has pictures.
+func pictured(messages []Message) bool {
+	return slices.ContainsFunc(messages, func(m Message) bool { return len(m.Images) > 0 })
 }
 
 // ToolCall is a model's request to run a tool. Arguments is JSON as the model wrote it, which may not be JSON at all.

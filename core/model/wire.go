@@ -10,7 +10,7 @@ import (
 
 type wireRequest struct {
 	Model         string          `json:"model"`
-	Messages      any             `json:"messages"` // of type wireMessage, or wireMessage and seen
+	Messages      any             `json:"messages"` // of type wireMessage, or with pictures also of seen
 	Stream        bool            `json:"stream"`
 	StreamOptions map[string]bool `json:"stream_options,omitempty"`
 	Params
@@ -120,7 +120,6 @@ func (p *openAI) encode(req Request) ([]byte, error) {
 		wire.StreamOptions = withUsage
 	}
 	plain := make([]wireMessage, len(req.Messages))
-	var mixed []any // plain with the messages that have pictures
 	for i, m := range req.Messages {
 		out := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
@@ -130,18 +129,9 @@ func (p *openAI) encode(req Request) ([]byte, error) {
 			out.Content = "(empty)" // endpoints refuse a message without a content
 		}
 		plain[i] = out
-		if len(m.Images) > 0 && mixed == nil {
-			mixed = make([]any, len(req.Messages))
-		}
 	}
-	wire.Messages = plain
-	if mixed != nil {
-		for i, m := range req.Messages {
-			if mixed[i] = plain[i]; len(m.Images) > 0 {
-				mixed[i] = withImages(m)
-			}
-		}
-		wire.Messages = mixed
+	if wire.Messages = plain; pictured(req.Messages) {
+		wire.Messages = withImages(req.Messages, plain)
 	}
 	body, err := json.Marshal(wire)
 	if err != nil || len(req.Tools) == 0 {
@@ -181,16 +171,45 @@ func (p *openAI) written(specs []ToolSpec) ([]byte, error) {
 	return text, err
 }
 
-// withImages is a user's message with pictures, in parts.
-func withImages(m Message) seen {
-	out := seen{Role: string(m.Role)}
-	if m.Content != "" {
-		out.Content = append(out.Content, wirePart{Type: "text", Text: m.Content})
+// withImages is messages with their pictures; plain is the same without. The result of a tool has text alone in this protocol, so that its
+// pictures follow all results of a step, in the user's next message or in one of their own.
+func withImages(messages []Message, plain []wireMessage) (all []any) {
+	var results []wirePart
+	user := func(parts []wirePart) { all = append(all, seen{Role: string(RoleUser), Content: parts}) }
+	for i, m := range messages {
+		if m.Role == RoleTool {
+			all = append(all, plain[i])
+			if len(m.Images) > 0 {
+				results = append(results, partsOf("[What the result of the call "+m.ToolCallID+" shows:]", m.Images)...)
+			}
+			continue
+		}
+		switch {
+		case m.Role == RoleUser && len(results)+len(m.Images) > 0: // some endpoints refuse two messages of one role in a row
+			user(append(results, partsOf(m.Content, m.Images)...))
+		case len(results) > 0:
+			user(results)
+			all = append(all, plain[i])
+		default:
+			all = append(all, plain[i])
+		}
+		results = nil
 	}
-	for _, i := range m.Images {
-		out.Content = append(out.Content, wirePart{Type: "image_url", Image: &i})
+	if len(results) > 0 {
+		user(results)
 	}
-	return out
+	return all
+}
+
+// partsOf is a text, if there is one, and pictures.
+func partsOf(text string, images []Image) (parts []wirePart) {
+	if text != "" {
+		parts = append(parts, wirePart{Type: "text", Text: text})
+	}
+	for _, i := range images {
+		parts = append(parts, wirePart{Type: "image_url", Image: &i})
+	}
+	return parts
 }
 
 // toolCall is a call as the transcript holds it. The result refers to it by id, so one without gets one.

@@ -48,6 +48,9 @@ type Call struct {
 	Signalled func(ctx context.Context) error
 	// Over is called with the answer for the user when the turn ends with the call (OverError); nil: the turn continues.
 	Over func(answer string)
+	// Show gives the model a picture with the result, which must name the file that has it: the model sees the picture in this turn alone.
+	// The error says why it does not see it, for the result. nil: the model sees no pictures.
+	Show func(picture model.Image) error
 	// Delegate runs a child of the calling agent.
 	Delegate Delegator
 	// Span is the call in the timeline of its turn; nil: nothing records it. Set.Run ends it; a tool that knows more than that it went

@@ -93,7 +93,11 @@ func newest(messages []model.Message, tokens int) int {
 func prunable(messages []model.Message) int {
 	n := 0
 	for _, m := range messages {
-		if m.Role == model.RoleTool && Text(m.Content) > smallResult {
+		if m.Role != model.RoleTool {
+			continue
+		}
+		n += perImage * len(m.Images)
+		if Text(m.Content) > smallResult {
 			n += Text(m.Content) - Text(prunedNote(m.Content))
 		}
 	}
@@ -153,11 +157,15 @@ func (p Plan) Apply(past Past, summary string) Past {
 	return out.within(p.most)
 }
 
-// pruned is messages with notes for the large results among the first so many.
+// pruned is messages with notes for the large results among the first so many, and without the pictures of these results.
 func pruned(messages []model.Message, before int) []model.Message {
 	out := slices.Clone(messages)
 	for i, m := range out[:before] {
-		if m.Role == model.RoleTool && Text(m.Content) > smallResult {
+		if m.Role != model.RoleTool {
+			continue
+		}
+		out[i].Images = nil
+		if Text(m.Content) > smallResult {
 			out[i].Content = prunedNote(m.Content)
 		}
 	}
@@ -179,7 +187,8 @@ func (p Past) within(tokens int) Past {
 	return p
 }
 
-// clipped is messages whose texts have at most so many tokens. users says that what users wrote is shortened too.
+// clipped is messages whose texts have at most so many tokens, and whose results have no picture that alone has more. users says that what
+// users wrote is shortened too.
 func clipped(messages []model.Message, users bool, most int) []model.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
@@ -187,6 +196,9 @@ func clipped(messages []model.Message, users bool, most int) []model.Message {
 			continue
 		}
 		out[i].Content = Shorten(m.Content, most)
+		if m.Role == model.RoleTool && most < perImage {
+			out[i].Images = nil
+		}
 		out[i].ToolCalls = slices.Clone(m.ToolCalls)
 		for at, c := range m.ToolCalls {
 			if Text(c.Arguments) > most {

@@ -159,7 +159,11 @@ var pasts = rapid.Custom(func(t *rapid.T) Past {
 			for at := range rapid.IntRange(1, 4).Draw(t, "calls") {
 				id := fmt.Sprintf("%d.%d", i, at)
 				call.ToolCalls = append(call.ToolCalls, model.ToolCall{ID: id, Name: "terminal", Arguments: `{"command":"` + texts.Draw(t, "argument") + `"}`})
-				results = append(results, model.Message{Role: model.RoleTool, ToolCallID: id, Content: texts.Draw(t, "result")})
+				result := model.Message{Role: model.RoleTool, ToolCallID: id, Content: texts.Draw(t, "result")}
+				if rapid.IntRange(0, 9).Draw(t, "shows") == 0 {
+					result.Images = make([]model.Image, rapid.IntRange(1, 3).Draw(t, "pictures"))
+				}
+				results = append(results, result)
 			}
 			p.Messages = append(append(p.Messages, call), results...)
 		}

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"gatewaytui/fixtures/eventually"
@@ -47,6 +50,48 @@ func (g *gateway) useAll(count int) {
 		if reply, status := g.chat("maria", fmt.Sprintf("use %d", n)); status != http.StatusOK || reply != fmt.Sprintf("from %d", n) {
 			g.t.Fatalf("server %d: %d %q", n, status, reply)
 		}
+	}
+}
+
+// CV9: the picture of a server's tool is in the next request to a model that sees, and a file in the work folder. A model that does not see
+// reads of the file.
+func TestCV9_APictureOfAToolReachesAModelThatSees(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for vision, shown := range map[bool]int{true: 1, false: 0} {
+		var mu sync.Mutex
+		var bodies []string
+		model := serve(t, httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			defer mu.Unlock()
+			if bodies = append(bodies, string(body)); len(bodies) != 1 {
+				completed(w, "seen", "stop")
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"files__image","arguments":"{}"}}]}}]}`)
+		})))
+		g := start(t, newHome(t), quick+modelAt(model.URL, fmt.Sprintf("vision = %v\n", vision))+fmt.Sprintf("[agent]\nservers = [\"files\"]\n[servers.files]\ncommand = [%q, %q]\ntrusted = [\"*\"]\n", program, mcptest.Argument))
+		for _, text := range []string{"look", "and now?"} {
+			if reply, status := g.chat("maria", text); status != http.StatusOK || reply != "seen" {
+				t.Fatalf("vision %v: %d %q", vision, status, reply)
+			}
+		}
+		mu.Lock()
+		if n := len(bodies); n != 3 {
+			t.Fatalf("vision %v: the model was asked %d times", vision, n)
+		}
+		if got := strings.Count(bodies[1], "data:image/png;base64,"+mcptest.Picture); got != shown || !strings.Contains(bodies[1], "image saved as received/") {
+			t.Errorf("vision %v: the request shows it %d times: %s", vision, got, bodies[1])
+		}
+		if strings.Contains(bodies[2], mcptest.Picture) || !strings.Contains(bodies[2], "image saved as received/") {
+			t.Errorf("vision %v: the next turn's request is %s", vision, bodies[2])
+		}
+		mu.Unlock()
 	}
 }
 
