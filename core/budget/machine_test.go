@@ -2,10 +2,8 @@ package budget
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -255,10 +253,7 @@ func (b *books) check(t *rapid.T) {
 func TestTR8_TheCountersAreExactOverKillsAndMidnight(t *testing.T) {
 	vienna, err := time.LoadLocation("Europe/Vienna")
 	must(t, err)
-	checks := flag.Lookup("rapid.checks").Value
-	before := checks.String()
-	must(t, checks.Set(strconv.Itoa(soak.Count(t, 15, 400)))) // each opens a store a few times
-	defer func() { must(t, checks.Set(before)) }()
+	soak.Checks(t, 15, 400) // each opens a store a few times
 	rapid.Check(t, func(rt *rapid.T) {
 		at := rapid.SampledFrom([]string{"2000-01-01T12:00:00Z", "2000-03-25T12:00:00Z", "2000-10-28T21:00:00Z", "2000-12-31T20:00:00Z"}).Draw(rt, "begins at")
 		synctest.Test(t, func(t *testing.T) {

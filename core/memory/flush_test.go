@@ -3,10 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,9 +143,7 @@ func (h *history) check(*rapid.T) {
 }
 
 func TestHR5_WhatWasSaidIsANoteOrARowAfterAnyHistory(t *testing.T) {
-	if err := flag.Set("rapid.checks", strconv.Itoa(soak.Count(t, 6, 200))); err != nil { // each history opens a store for each of its lives
-		t.Fatal(err)
-	}
+	soak.Checks(t, 6, 200) // each history opens a store for each of its lives
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "home")
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/soak"
 )
 
 // memory is a store in memory, whose numbers are used again as those of SQLite are.
@@ -80,6 +81,7 @@ func settle(t interface {
 // CV13: once it is done the index has exactly the messages of the store, for any order of writes, deletions and restarts, and where
 // numbers are used again. A search in between returns no message that the store does not have.
 func TestCV13_TheIndexFollowsTheStore(t *testing.T) {
+	soak.Checks(t, 15, 200) // each has files of its own
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "search")
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // filled makes a database of some pages and closes it.
 func filled(t *testing.T, dir string) string {
 	t.Helper()
-	s := open(t, dir)
+	s := unsynced(t, dir)
 	ctx := context.Background()
 	for i := range 200 {
 		v := Session{Key: fmt.Sprint("cli:", i), ID: fmt.Sprint(i), State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon}

@@ -168,7 +168,7 @@ func TestCV13_ADeletionThatWasCutOffGoesOn(t *testing.T) {
 	now := time.Now()
 	for steps := range forgetSteps {
 		dir := t.TempDir()
-		s := open(t, dir)
+		s := unsynced(t, dir)
 		person(t, s, now.Add(-time.Hour))
 		f := Forgetting{Platform: "telegram", ID: "47", At: now.Truncate(time.Millisecond)}
 		if err := s.PutForgetting(t.Context(), f); err != nil {
@@ -180,7 +180,7 @@ func TestCV13_ADeletionThatWasCutOffGoesOn(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s = open(t, dir)
+		s = unsynced(t, dir)
 		all, err := s.Forgettings(t.Context())
 		if err != nil || len(all) != 1 || all[0].ID != "47" || !all[0].At.Equal(f.At) {
 			t.Fatalf("the next life is to forget %+v (%v), want %+v", all, err, f)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // conversations is the model: what the store holds of sessions, turns and messages, in maps.
@@ -283,6 +284,7 @@ func (c *conversations) compare(ctx context.Context, t *rapid.T) {
 }
 
 func TestSessionsTurnsAndMessagesFollowTheModel(t *testing.T) {
+	soak.Checks(t, 25, 200)
 	s := unsynced(t, t.TempDir())
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {

@@ -63,6 +63,7 @@ const (
 // Issue 4, "Bad input": an invalid row is kept and named, nothing is done for it, and the rows next to it are
 // what they were.
 func TestAnInvalidRowIsQuarantined(t *testing.T) {
+	sound := soundRows(t)
 	future := fmt.Sprint(time.Now().Add(48 * time.Hour).UnixMicro())
 	for _, tc := range []struct{ name, row, table, says string }{
 		{"a process whose pid is zero", newProcess + `('l', 0, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is 0"},
@@ -96,23 +97,12 @@ func TestAnInvalidRowIsQuarantined(t *testing.T) {
 		{"a session of no chat", newSession + `('bad', '', 'chat', 'u', '7', 'idle', 1, 1, '', 0, 0)`, "sessions", "key is empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ctx, dir := t.Context(), t.TempDir()
-			path := filepath.Join(dir, "gateway.db")
-			s := open(t, dir)
-			must(t, s.PutLife(ctx, Life{ID: "sound", PID: 7, StartedAt: noon, Outcome: ops.OutcomeCrashed}))
-			must(t, s.RecordProcesses(ctx, []Process{{Life: "sound", PID: 7, Policy: "session", StartedAt: noon}}))
-			must(t, s.SaveShutdown(ctx, ops.Shutdown{ID: "sound", Life: "sound"}))
-			v := Session{Key: "chat:dm:0", ID: "s0", Platform: "chat", State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon}
-			turn := begun(t, s, v, "sound")
-			turn.State = TurnDone
-			must(t, s.EndTurn(ctx, v, turn, nil))
-			_, _, err := s.PutInbox(ctx, Inbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon, State: InboxWaiting})
-			must(t, err)
-			must(t, s.PutOutbox(ctx, Outbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon}))
-			must(t, s.Close(ctx))
+			t.Parallel()
+			ctx, path := t.Context(), filepath.Join(t.TempDir(), "gateway.db")
+			must(t, os.WriteFile(path, sound, 0o600))
 			tamper(t, path, tc.row)
 
-			s, err = Open(ctx, Options{Path: path, Verify: true}) // an invalid row is not damage of the file
+			s, err := Open(ctx, Options{Path: path, Verify: true}) // an invalid row is not damage of the file
 			must(t, err)
 			defer shut(t, s)
 			kept := 0
@@ -133,6 +123,27 @@ func TestAnInvalidRowIsQuarantined(t *testing.T) {
 			checkSound(t, s)
 		})
 	}
+}
+
+// soundRows is a closed database with a sound row in each table.
+func soundRows(t *testing.T) []byte {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	s := unsynced(t, dir)
+	must(t, s.PutLife(ctx, Life{ID: "sound", PID: 7, StartedAt: noon, Outcome: ops.OutcomeCrashed}))
+	must(t, s.RecordProcesses(ctx, []Process{{Life: "sound", PID: 7, Policy: "session", StartedAt: noon}}))
+	must(t, s.SaveShutdown(ctx, ops.Shutdown{ID: "sound", Life: "sound"}))
+	v := Session{Key: "chat:dm:0", ID: "s0", Platform: "chat", State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon}
+	turn := begun(t, s, v, "sound")
+	turn.State = TurnDone
+	must(t, s.EndTurn(ctx, v, turn, nil))
+	_, _, err := s.PutInbox(ctx, Inbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon, State: InboxWaiting})
+	must(t, err)
+	must(t, s.PutOutbox(ctx, Outbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon}))
+	must(t, s.Close(ctx))
+	b, err := os.ReadFile(filepath.Join(dir, "gateway.db"))
+	must(t, err)
+	return b
 }
 
 // checkSound reports it if a start would believe anything but the sound rows.
