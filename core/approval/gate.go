@@ -66,9 +66,11 @@ func (t *Terms) judge(agent string, step tool.Step) fence.Judgement {
 	}
 	switch mode {
 	case ModeOff:
-		switch step.Kind {
-		case tool.StepStop:
-		case tool.StepWrite: // it would leave the environment
+		switch {
+		case step.Kind == tool.StepStop:
+		case step.Kind == tool.StepHost && contained(step.Environment): // its list is what the operator chose
+			j.Verdict, j.Reasons = fence.Never, []string{"the network of the environment does not list the host, and approvals are off for this agent"}
+		case step.Kind == tool.StepWrite: // it would leave the environment
 			j.Verdict, j.Reasons = fence.Never, []string{"it is outside of the work folder, and approvals are off for this agent"}
 		default:
 			j.Verdict = fence.Allowed

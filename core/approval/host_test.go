@@ -20,16 +20,21 @@ func TestTR3_AHostIsAskedUnlessItsEnvironmentHasIt(t *testing.T) {
 		mode    Mode
 		given   fence.Verdict
 		verdict fence.Verdict
+		at      fence.Environment
 	}{
-		{"a new host is asked", ModeFence, fence.Ask, fence.Ask},
-		{"a host of the environment's network is not", ModeFence, fence.Allowed, fence.Allowed},
-		{"a strict agent asks for it", ModeStrict, fence.Allowed, fence.Ask},
-		{"without approvals a new host is not asked", ModeOff, fence.Ask, fence.Allowed},
+		{"a new host is asked", ModeFence, fence.Ask, fence.Ask, fence.Local},
+		{"a host of the environment's network is not", ModeFence, fence.Allowed, fence.Allowed, fence.Local},
+		{"a strict agent asks for it", ModeStrict, fence.Allowed, fence.Ask, fence.Local},
+		{"without approvals a new host is not asked", ModeOff, fence.Ask, fence.Allowed, fence.Local},
+		{"a host that a sandbox does not list is asked", ModeFence, fence.Ask, fence.Ask, fence.Sandbox},
+		{"without approvals a sandbox reaches its list alone", ModeOff, fence.Ask, fence.Never, fence.Sandbox},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, newRows())
 			b.mode = tt.mode
-			if got := b.book.terms.Load().judge("default", host("pages.example", tt.given)).Verdict; got != tt.verdict {
+			step := host("pages.example", tt.given)
+			step.Environment = tt.at
+			if got := b.book.terms.Load().judge("default", step).Verdict; got != tt.verdict {
 				t.Errorf("it is %s, want %s", got, tt.verdict)
 			}
 		})

@@ -229,7 +229,7 @@ func (g *Gateway) tools(of *generation, names []string) *tool.Set {
 	}
 	set := tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(), Folder: of.Folder,
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Notes: notes, Gate: g.approvals.Gate(of.terms), Asker: g.approvals, Jobs: g.jobs,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media, Notes: notes, Gate: g.approvals.Gate(of.terms), Hosts: &g.trust.hosts, Asker: g.approvals, Jobs: g.jobs,
 		Environments: g.trust.environments.With(of.places), RunsAsRoot: g.runsAsRoot,
 		Web: of.web, Reaches: of.reaches,
 	}, names).Masking(g.opts.Redactor.Mask)

@@ -11,7 +11,7 @@ import (
 
 // newHosts is the network of sandboxes that have a list of hosts.
 func (g *Gateway) newHosts() proxy.Sandboxes {
-	return proxy.Sandboxes{Folder: filepath.Join(g.opts.Home.Dir, temporaryDir, "proxies"), OwnPorts: ownPorts(g.config())}
+	return proxy.Sandboxes{Folder: filepath.Join(g.opts.Home.Dir, temporaryDir, "proxies"), Ask: g.trust.hosts.Ask, OwnPorts: ownPorts(g.config())}
 }
 
 // ownPorts are the ports on which the gateway listens, as far as the config names them.

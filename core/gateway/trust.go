@@ -10,12 +10,15 @@ import (
 	"gatewaytui/core/environment"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/tool"
 )
 
 // trust is who may do what, and where commands of tools run.
 type trust struct {
 	people       *access.People
 	environments *environment.Set
+	// hosts asks about the hosts that sandboxes do not list.
+	hosts tool.Hosts
 }
 
 // newPeople is who may speak. Platforms that are not in the config, such as those of a demo, are open by name alone.

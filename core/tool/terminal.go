@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"gatewaytui/core/environment"
 	"gatewaytui/core/environment/proxy/hosts"
 	"gatewaytui/core/files"
 	"gatewaytui/core/model"
@@ -38,6 +39,8 @@ type Options struct {
 	Jobs Jobs
 	// Gate is asked before a step that can do harm; nil: every step is taken.
 	Gate Gate
+	// Hosts asks the gate about hosts that commands of a sandbox connect to; nil: what is not listed is refused.
+	Hosts *Hosts
 	// Asker asks people questions; nil: no person can be asked.
 	Asker Asker
 	// Environments say where commands run; nil: on the machine itself. RunsAsRoot reports whether the person behind a call may run commands on
@@ -144,14 +147,30 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 		return "", err
 	}
 
+	if args.Background {
+		p, _, err := t.start(ctx, call, args, dir, place)
+		if err != nil {
+			return "", fmt.Errorf("start the command: %w", err)
+		}
+		return t.leave(ctx, p)
+	}
+	asks := t.opts.Hosts.begin(ctx, t.opts.Gate, call, args.Command, doing)
+	text, err := t.foreground(ctx, call, args, dir, place, asks, limit)
+	if over := asks.end(); over != "" && call.Over != nil {
+		call.Over(over)
+	}
+	return text, err
+}
+
+// foreground starts a command and waits for it.
+func (t *Terminal) foreground(ctx context.Context, call Call, args terminalArguments, dir string, place environment.Place, asks *reach, limit time.Duration) (string, error) {
 	p, failure, err := t.start(ctx, call, args, dir, place)
 	if err != nil {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
-	if args.Background {
-		return t.leave(ctx, p)
-	}
-	return t.await(ctx, p, failure, limit, call, doing), nil
+	bound, cancel := asks.within(ctx, limit)
+	defer cancel()
+	return t.await(ctx, bound, p, failure, limit, call, "terminal: "+args.Command), nil
 }
 
 // policy is what ends a command: the turn for a foreground command and for everything of a child, else the session.
@@ -165,11 +184,9 @@ func (t *Terminal) policy(call Call, args terminalArguments) process.Policy {
 	return process.PolicySession
 }
 
-// await waits for a foreground command and ends its tree at the limit or when ctx ends.
-func (t *Terminal) await(ctx context.Context, p *process.Process, failure func(process.Exit) error, limit time.Duration, call Call, doing string) string {
+// await waits for a foreground command and ends its tree when bound ends, at its limit or with ctx.
+func (t *Terminal) await(ctx, bound context.Context, p *process.Process, failure func(process.Exit) error, limit time.Duration, call Call, doing string) string {
 	res := finished{PID: p.PID()}
-	bound, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	exit, err := watch(bound, p, func() { call.Progress(doing) })
 	switch {
 	case err == nil:

@@ -31,7 +31,11 @@ type asker struct {
 	config, victim string
 }
 
-func newAsker(t *testing.T) *asker {
+func newAsker(t *testing.T) *asker { return newAskerIn(t, "local", "") }
+
+// newAskerIn is newAsker in another environment. more is added to the config.
+func newAskerIn(t *testing.T, environment, more string) *asker {
+	t.Helper()
 	const token = "1:secret"
 	k := &asker{bot: botapitest.New(token), victim: filepath.Join(t.TempDir(), "victim")}
 	t.Cleanup(k.bot.Close)
@@ -41,7 +45,7 @@ func newAsker(t *testing.T) *asker {
 	}
 	k.config = quick + fmt.Sprintf(`
 [agent]
-environment = "local"
+environment = %q
 approvals = "fence"
 [access]
 owners = ["telegram:7"]
@@ -51,7 +55,7 @@ token_env = ""
 token_file = %q
 base_url = %q
 allow = [7, 8]
-`, tokenFile, k.bot.URL)
+`, environment, tokenFile, k.bot.URL) + more
 	k.renew()
 	k.gateway = start(t, newHome(t), k.config)
 	return k
@@ -79,10 +83,16 @@ func (k *asker) inbox() []ops.InboxItem {
 // asks says a command in the owner's chat, and returns its request.
 func (k *asker) asks(command string) (item ops.InboxItem) {
 	k.t.Helper()
+	return k.asksFor(command, strings.ReplaceAll(command, "\n", "⏎"))
+}
+
+// asksFor says a command in the owner's chat, and returns its request for something.
+func (k *asker) asksFor(command, something string) (item ops.InboxItem) {
+	k.t.Helper()
 	k.bot.Inject(botapitest.Update{User: 7, Text: "sh: " + command})
-	eventually.True(k.t, "a request for "+command, func() bool {
+	eventually.True(k.t, "a request for "+something, func() bool {
 		all := k.inbox()
-		if len(all) > 0 && all[0].State == ops.InboxWaiting && all[0].Command == strings.ReplaceAll(command, "\n", "⏎") {
+		if len(all) > 0 && all[0].State == ops.InboxWaiting && all[0].Command == something {
 			item = all[0]
 		}
 		return item.ID != ""
