@@ -77,6 +77,10 @@ type Server struct {
 	answered   []string // what the bot answered interactions with
 }
 
+// disallowedIntents is the close code for intents that the bot has not been given
+// (https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes).
+const disallowedIntents = 4014
+
 // New returns a server on 127.0.0.1. Its owner closes it.
 func New(token string) *Server {
 	s := Unstarted(token)
@@ -157,6 +161,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type fields = map[string]any
 
+// application is what the bot belongs to. The lock is held.
+func (s *Server) application() fields {
+	flags := 1 << 19 // the text of messages may be read
+	if s.refuse == disallowedIntents {
+		flags = 0
+	}
+	return fields{"id": "1", "name": "test", "flags": flags}
+}
+
 func (s *Server) perform(r *http.Request, path string) (int, any) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	s.mu.Lock()
@@ -176,6 +189,8 @@ func (s *Server) perform(r *http.Request, path string) (int, any) {
 		return s.message(r, parts[3])
 	case parts[0] == "channels" && len(parts) == 7 && parts[4] == "reactions":
 		return s.react(r, parts[3], parts[5])
+	case path == "/applications/@me":
+		return http.StatusOK, s.application()
 	case parts[0] == "applications" && r.Method == http.MethodGet:
 		return http.StatusOK, s.menu
 	case parts[0] == "applications" && r.Method == http.MethodPut:

@@ -41,7 +41,8 @@ type Server struct {
 	calls   map[string]int
 	faults  map[string]*Fault
 	menu    []Command
-	healed  int // how often Heal was called
+	alone   bool // the bot may not be added to groups
+	healed  int  // how often Heal was called
 	webhook bool
 	holding int
 	polling int // the getUpdates call that may answer; an older one is cut off with 409
@@ -167,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) perform(w http.ResponseWriter, r *http.Request, method string, args map[string]string) {
 	switch method {
 	case "getme":
-		answer(w, map[string]any{"id": BotID, "is_bot": true, "first_name": "Test", "username": BotName})
+		answer(w, map[string]any{"id": BotID, "is_bot": true, "first_name": "Test", "username": BotName, "can_join_groups": !s.isAlone(), "can_read_all_group_messages": false})
 	case "getupdates":
 		s.getUpdates(w, r, args)
 	case "sendmessage":

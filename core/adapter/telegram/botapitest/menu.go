@@ -37,3 +37,16 @@ func (s *Server) setMenu(w http.ResponseWriter, args map[string]string) {
 	s.mu.Unlock()
 	answer(w, true)
 }
+
+// KeepFromGroups says whether getMe tells that the bot may not be added to groups.
+func (s *Server) KeepFromGroups(keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alone = keep
+}
+
+func (s *Server) isAlone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alone
+}
