@@ -101,6 +101,8 @@ var arrows = map[string][]string{
 	"core/adapter/conformance":         {"core/adapter", "core/ops"},
 	"core/adapter/discord":             {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
 	"core/adapter/discord/discordtest": {},
+	"core/adapter/matrix":              {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
+	"core/adapter/matrix/matrixtest":   {},
 	"core/adapter/mail":                {"core/ops", "core/term", "core/web", "core/adapter", "core/adapter/bot", "core/adapter/mail/imap", "core/adapter/markdown"},
 	"core/adapter/mail/imap":           {},
 	"core/adapter/mail/mailtest":       {},

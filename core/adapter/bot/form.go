@@ -15,15 +15,6 @@ import (
 	"gatewaytui/core/term"
 )
 
-// FileName is the last part of a name that a model gave a file, without control characters; never empty.
-func FileName(name string) string {
-	name = path.Base(path.Clean("/" + strings.ReplaceAll(term.Clean(name, 120), `\`, "/")))
-	if name == "/" || name == "." {
-		return "file"
-	}
-	return name
-}
-
 // Form is a call with a file as multipart/form-data: the body, and its media type with the boundary. field is the file's, fields
 // are the other ones.
 func Form(fields url.Values, field string, f adapter.OutgoingFile) (body []byte, kind string, err error) {

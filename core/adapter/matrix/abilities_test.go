@@ -64,7 +64,7 @@ func TestAPressOfAButtonIsAMessageInALaterLifeToo(t *testing.T) {
 	})
 }
 
-// Whoever may write into a room may write the field of the buttons as well.
+// A user that may write into a room may write the field of the buttons as well.
 func TestTheButtonsOfOthersSendNothing(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {

@@ -51,7 +51,7 @@ type rawEvent struct {
 	} `json:"unsigned"`
 }
 
-// decode reads an event. With an error its Sender is what can be told of it.
+// decode reads an event. With an error its Sender may be known all the same.
 func decode(text []byte) (e rawEvent, err error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return e, fmt.Errorf("read an event: %w", err)
@@ -187,36 +187,47 @@ func (e rawEvent) read(room string, me mine) (event, error) {
 		}
 	}
 	out.message = adapter.Inbound{Adapter: "matrix", ID: e.ID, Dedupe: "matrix:" + e.ID, User: e.Sender}
-	switch r := c.Relates; {
+	r := relation{}
+	if c.Relates != nil {
+		r = *c.Relates
+	}
+	switch {
 	case e.Type == typeEncrypted:
 		out.kind = secret
-		return out, nil
 	case e.Type == typeReaction:
-		if r == nil || r.Kind != relAnnotation || !knownEvent(r.Event) || r.Key == "" {
-			return event{}, nil
-		}
-		out.kind, out.about, out.key, out.mine = pressed, r.Event, r.Key, me.id
-		return out, nil
+		out.press(r, me)
 	case e.Type != typeMessage && e.Type != typeSticker, c.Kind == "m.notice":
-		return event{}, nil
-	case r != nil && r.Kind == relReplace:
-		if !knownEvent(r.Event) || c.New == nil || c.New.Kind == "m.notice" {
-			return event{}, nil
+	case r.Kind == relReplace:
+		out.change(r, c.New, me)
+	default:
+		out.at.thread = c.thread()
+		if r.Answers != nil && !r.Falls && knownEvent(r.Answers.Event) {
+			out.answers = r.Answers.Event
 		}
-		out.about = r.Event
-		out.take(e.Type, *c.New, me)
-		if out.kind == readable {
-			out.kind, out.message.Edited, out.message.ID = changed, true, r.Event
-			return out, nil
-		}
-		return event{}, nil
+		out.take(e.Type, c, me)
 	}
-	out.at.thread = c.thread()
-	if r := c.Relates; r != nil && r.Answers != nil && !r.Falls && knownEvent(r.Answers.Event) {
-		out.answers = r.Answers.Event
-	}
-	out.take(e.Type, c, me)
 	return out, nil
+}
+
+// press reads a reaction.
+func (e *event) press(r relation, me mine) {
+	if r.Kind == relAnnotation && knownEvent(r.Event) && r.Key != "" {
+		e.kind, e.about, e.key, e.mine = pressed, r.Event, r.Key, me.id
+	}
+}
+
+// change reads a change of a message.
+func (e *event) change(r relation, now *content, me mine) {
+	if !knownEvent(r.Event) || now == nil || now.Kind == "m.notice" {
+		return
+	}
+	e.about = r.Event
+	e.take(typeMessage, *now, me)
+	if e.kind != readable {
+		e.kind = nothing
+		return
+	}
+	e.kind, e.message.Edited, e.message.ID = changed, true, r.Event
 }
 
 // take reads the text and the file of a message.

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// maxFile is the most bytes of a file that a bot may send: what the homeserver Synapse takes unless it is told otherwise
+// maxFile is the most bytes of a file that a bot may send: what the homeserver Synapse takes by default
 // (max_upload_size). A homeserver that takes less refuses the upload.
 const maxFile = 50 << 20
 

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// room is a room with who is in it. before are the events of members until now, so that state is known.
+// room is a room with who is in it.
 type room struct {
-	members   map[string]member
-	encrypted bool
-	typing    bool // the bot
+	members map[string]member
+	typing  bool // the bot
 }
 
 type member struct{ membership, name string }
