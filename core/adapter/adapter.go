@@ -179,6 +179,12 @@ type Listener interface {
 	Addr() string
 }
 
+// Partial is a Platform of which a part may not work while it is connected, such as a route of a webhook that lacks its secret.
+type Partial interface {
+	// Lacks are the parts that do not work, each with what it lacks, in one order; none: all work. It does not wait.
+	Lacks() []string
+}
+
 // Historian is a Receiver that knows which sessions have a history. Its method does not wait.
 type Historian interface {
 	// Remembers reports whether the session of this key has a conversation that the gateway keeps.

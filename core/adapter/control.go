@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 // stop takes the adapter off the network, for a pause or for good, which state says. It returns when all its connections are
@@ -199,6 +201,9 @@ func (l *managedAdapter) snapshot() ops.Adapter {
 	l.mu.Unlock()
 	if p, is := l.platform.(Listener); is {
 		row.Listen = p.Addr()
+	}
+	if p, is := l.platform.(Partial); is && row.State == ops.AdapterConnected {
+		row.LastError = term.Clean(term.Redact(strings.Join(p.Lacks(), "; ")), maxError)
 	}
 	if c != nil {
 		if last, err := c.lastInbound(); err == nil && !last.IsZero() {

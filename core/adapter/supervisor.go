@@ -268,6 +268,13 @@ func (s *Supervisor) Warnings() []ops.Warning {
 				Since:   r.Since,
 			})
 		}
+		if r.State == ops.AdapterConnected && r.LastError != "" {
+			ws = append(ws, ops.Warning{
+				Code:    "adapter.lacks_secret",
+				Message: fmt.Sprintf("a part of adapter %s does not work: %s", r.Name, r.LastError),
+				Since:   r.Since,
+			})
+		}
 		if r.Conflicts >= conflictWarning {
 			ws = append(ws, ops.Warning{
 				Code: "adapter.conflict",

@@ -73,6 +73,10 @@ func (c *checkup) checkRows(ctx context.Context) {
 	for _, r := range rows.Items {
 		switch r.State {
 		case ops.AdapterConnected, ops.AdapterConnecting, ops.AdapterPaused:
+			if r.State == ops.AdapterConnected && r.LastError != "" {
+				c.warn("set its credential where the gateway is started, then restart it", "%s is connected, and a part of it does not work: %s", r.Name, r.LastError)
+				continue
+			}
 			c.ok("%s is %s", r.Name, text.Words(r.State))
 		case ops.AdapterNeedsCredentials:
 			c.warn("set its credential where the gateway is started, then restart it", "%s needs credentials: %s", r.Name, cmp.Or(r.LastError, "no word"))

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -112,5 +113,33 @@ func TestHR9_WhatAWebhookWouldAskAPersonIsRefusedAtOnce(t *testing.T) {
 		if item.State == ops.InboxWaiting {
 			t.Errorf("%+v waits for a person", item)
 		}
+	}
+}
+
+func TestHR9_ARouteWithoutItsSecretIsNamedAndTheOthersServe(t *testing.T) {
+	route := webhook.Route{Scheme: signature.Gateway, Secret: "secret of the sender", Prompt: "It ended: {{.body}}", Agent: "default", PerMinute: 100}
+	lacking := route
+	lacking.Secret, lacking.SecretSource = "", "CI_SECRET"
+	p := webhook.New(webhook.Options{Listen: "127.0.0.1:0", Routes: map[string]webhook.Route{"deploy": route, "ci": lacking}})
+	l := start(t, func(s *setup) { s.platforms = append(s.platforms, p) })
+	const why = "the route ci has no secret, CI_SECRET is not set"
+	l.wait("the row of the webhook says which route lacks what", func() bool {
+		return slices.ContainsFunc(l.g.adapters.Rows(), func(r ops.Adapter) bool {
+			return r.Name == webhook.Name && r.State == ops.AdapterConnected && r.LastError == why
+		})
+	})
+	if ws := l.g.adapters.Warnings(); len(ws) != 1 || ws[0].Code != "adapter.lacks_secret" || !strings.Contains(ws[0].Message, why) {
+		t.Errorf("the warnings are %+v", ws)
+	}
+	page, err := l.g.Inbox(t.Context(), ops.Query{})
+	if err != nil || len(page.Items) != 1 || !strings.Contains(page.Items[0].Text, why) {
+		t.Errorf("the inbox has %+v, %v", page.Items, err)
+	}
+	now := time.Now()
+	if status := post(t, p, "deploy", "release 7", now); status != http.StatusAccepted {
+		t.Errorf("the route with a secret answers %d", status)
+	}
+	if status := post(t, p, "ci", "release 7", now); status != http.StatusServiceUnavailable {
+		t.Errorf("the route without a secret answers %d", status)
 	}
 }

@@ -11,18 +11,23 @@ import (
 	"gatewaytui/core/signature"
 )
 
-// webhookOf are the options of the webhook of a config. The error names a route's secret that is missing.
+// webhookOf are the options of the webhook of a config. The error names the secret that is missing, where no route has one.
 func webhookOf(c config.Webhook, secrets config.Credentials) (o webhook.Options, err error) {
 	o = webhook.Options{Listen: c.Listen, Routes: map[string]webhook.Route{}}
+	var lacks []config.Credential
 	for _, name := range config.Names(c.Routes) {
 		r, secret := c.Routes[name], secrets.Routes[name]
-		if secret.Missing() && err == nil {
-			err = &adapter.CredentialsError{Variable: secret.Source, Why: secret.Why()}
+		if secret.Missing() {
+			secret.Value = ""
+			lacks = append(lacks, secret)
 		}
 		o.Routes[name] = webhook.Route{
-			Scheme: signature.Scheme(r.Scheme), Secret: secret.Value, SecretSource: secret.Source, Address: r.Address,
+			Scheme: signature.Scheme(r.Scheme), Secret: secret.Value, SecretSource: secret.Source, Unread: secret.Why(), Address: r.Address,
 			Prompt: r.Prompt, Agent: r.Agent, Deliver: r.Deliver, PerMinute: r.PerMinute,
 		}
+	}
+	if len(lacks) > 0 && len(lacks) == len(o.Routes) {
+		err = &adapter.CredentialsError{Variable: lacks[0].Source, Why: lacks[0].Why()}
 	}
 	return o, err
 }

@@ -126,6 +126,8 @@ func needsPerson(a ops.Adapter) string {
 	switch {
 	case a.State == ops.AdapterNeedsCredentials:
 		return a.Name + ": " + cmp.Or(a.LastError, "its credential is missing or refused")
+	case a.State == ops.AdapterConnected && a.LastError != "": // a part of it does not work
+		return a.Name + ": " + a.LastError
 	case a.State == ops.AdapterConnected && a.Conflicts >= conflictsWait:
 		return fmt.Sprintf("%s: another program uses the same credential (%d conflicts)", a.Name, a.Conflicts)
 	}

@@ -220,10 +220,11 @@ type Adapter struct {
 	State AdapterState `json:"state"`
 	Since Time         `json:"since"`
 	// LastInboundAt is the last completed poll or frame, not the last message (E1).
-	LastInboundAt Time   `json:"last_inbound_at"`
-	Attempt       int    `json:"attempt"`
-	NextAttemptAt Time   `json:"next_attempt_at"`
-	LastError     string `json:"last_error"`
+	LastInboundAt Time `json:"last_inbound_at"`
+	Attempt       int  `json:"attempt"`
+	NextAttemptAt Time `json:"next_attempt_at"`
+	// LastError is why it is not connected; of a connected one the parts that do not work, such as a webhook's route without a secret.
+	LastError string `json:"last_error"`
 	// Queue is how many sends wait.
 	Queue int `json:"queue"`
 	// RateLimitedUntil is set while the platform asked for silence.

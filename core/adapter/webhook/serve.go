@@ -47,6 +47,11 @@ func (c *conn) handle(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &refusal{http.StatusMethodNotAllowed, "invalid", "a webhook is a POST request", 0})
 		return
 	}
+	if route.Secret == "" {
+		route.complaints.Do(func() { c.p.log.Warn(ops.LogWebhookFailed, "route", route.name, "error", route.why().Error()) })
+		refuse(w, noSecret)
+		return
+	}
 	body, bad := read(w, r)
 	if bad != nil {
 		refuse(w, bad)
@@ -156,6 +161,8 @@ func (c *conn) receive(r *http.Request, route *route, name string, body []byte) 
 
 // again is how long a sender should wait when the gateway takes nothing.
 const again = 30 * time.Second
+
+var noSecret = &refusal{http.StatusServiceUnavailable, string(ops.CodeUnavailable), "this route is not ready: the gateway has no secret for it", again}
 
 var stopping = &refusal{http.StatusServiceUnavailable, string(ops.CodeStopping), "the gateway is stopping", again}
 

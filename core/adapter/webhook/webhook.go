@@ -9,6 +9,7 @@
 //   - A route with a prompt has an agent work on each request, in a conversation of its own in which nothing waits for a
 //     person. What the request says is data in the prompt (core/adapter/webhook/prompt). The answer goes to Route.Deliver.
 //     A route without a prompt delivers the body there as it is.
+//   - A route without its secret takes nothing and says so; the others serve.
 //   - Connections, bodies, times and the rate of each route are bounded. What comes beyond a rate gets 429 with Retry-After.
 //   - A secret and a body are in no error and no log line.
 package webhook
@@ -19,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +52,8 @@ type Route struct {
 	Scheme signature.Scheme
 	// Secret is what the sender signs with. SecretSource is where it should come from, for error texts: the name of the variable.
 	Secret, SecretSource string
+	// Unread is why the secret cannot be read; empty where it is only missing.
+	Unread string
 	// Address is the URL to which the sender sends, for a scheme that signs it; empty: the scheme does not.
 	Address string
 	// Prompt is a template of package prompt; empty: the body is delivered as it is.
@@ -112,13 +117,34 @@ func (p *Platform) Addr() string {
 	return ""
 }
 
-// Connect implements adapter.Platform: it binds the address and serves it. The error names the address, or is an
-// *adapter.CredentialsError for a route without a secret.
-func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Conn, error) {
-	for name, route := range p.routes {
-		if route.Secret == "" {
-			return nil, &adapter.CredentialsError{Variable: route.SecretSource, Why: fmt.Sprintf("the route %s of the webhook has no secret", name)}
+// lacks are the routes without a secret, by name.
+func (p *Platform) lacks() (all []*route) {
+	for _, name := range slices.Sorted(maps.Keys(p.routes)) {
+		if r := p.routes[name]; r.Secret == "" {
+			all = append(all, r)
 		}
+	}
+	return all
+}
+
+// why is why a route that lacks its secret does not serve.
+func (r *route) why() error {
+	return fmt.Errorf("the route %s has no secret, %w", r.name, &adapter.CredentialsError{Variable: r.SecretSource, Why: r.Unread})
+}
+
+// Lacks implements adapter.Partial: a route without a secret takes no request, and the others do.
+func (p *Platform) Lacks() (all []string) {
+	for _, r := range p.lacks() {
+		all = append(all, r.why().Error())
+	}
+	return all
+}
+
+// Connect implements adapter.Platform: it binds the address and serves it. The error names the address, or is an
+// *adapter.CredentialsError where no route has its secret.
+func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Conn, error) {
+	if lacks := p.lacks(); len(lacks) > 0 && len(lacks) == len(p.routes) {
+		return nil, lacks[0].why()
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, text.ListenNetwork(p.o.Listen), p.o.Listen)

@@ -326,7 +326,32 @@ func TestASenderThatTriesTheAddressStartsNothing(t *testing.T) {
 	w.WantTexts(t)
 }
 
-func TestARouteWithoutASecretNamesItsVariable(t *testing.T) {
+func TestHR9_ARouteWithoutASecretServesNothingAndTheOthersServe(t *testing.T) {
+	w := begin(t, map[string]Route{"deploy": {}, "ci": {}, "shop": {}})
+	for _, name := range []string{"ci", "shop"} { // begin gives every route a secret
+		w.p.routes[name].Secret, w.p.routes[name].SecretSource = "", strings.ToUpper(name)+"_SECRET"
+	}
+	w.p.routes["shop"].Unread = "its file is open to others"
+	if got, want := strings.Join(w.p.Lacks(), "|"), "the route ci has no secret, CI_SECRET is not set|the route shop has no secret, the credential in SHOP_SECRET is not usable (its file is open to others)"; got != want {
+		t.Errorf("it lacks %q, want %q", got, want)
+	}
+	for range 2 {
+		empty := w.request("ci", "b")
+		signature.Sign(empty.Header, "", []byte("b"), time.Now()) // as if the empty text were the secret
+		got := w.do(empty)
+		w.want(got, http.StatusServiceUnavailable, "no secret for it")
+		if got.header.Get("Retry-After") == "" {
+			t.Error("its sender is not told to come again")
+		}
+	}
+	w.want(w.do(w.request("deploy", "b")), http.StatusAccepted, "id")
+	w.WantTexts(t, "b")
+	if n := strings.Count(w.log.String(), "CI_SECRET is not set"); n != 1 {
+		t.Errorf("the log names the variable %d times in a minute, want once", n)
+	}
+}
+
+func TestAWebhookWithoutAnySecretNamesTheVariable(t *testing.T) {
 	p := New(Options{Listen: "127.0.0.1:0", Routes: map[string]Route{"a": {SecretSource: "A_SECRET", PerMinute: 1}}})
 	_, err := p.Connect(t.Context(), &world{})
 	if lacks, is := errors.AsType[*adapter.CredentialsError](err); !is || lacks.Variable != "A_SECRET" {
