@@ -46,7 +46,7 @@ func TestTF45_AStopEndsABackupThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = db.Exec(`PRAGMA synchronous = OFF; CREATE TABLE filler (b BLOB);
-WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 256) INSERT INTO filler SELECT zeroblob(1048576) FROM n`)
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 128) INSERT INTO filler SELECT zeroblob(1048576) FROM n`)
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/soak"
 )
 
 // expiredSessions leaves n sessions whose time was over long ago.
@@ -38,8 +39,7 @@ func expiredSessions(t *testing.T, dir string, n int) {
 // D22, D3, S11: after a long downtime every session may have expired. They are ended by one task, which says how far it
 // is, and nothing waits for it: no message to another session, and no turn that uses a tool.
 func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
-	const n = 3000
-	dir := t.TempDir()
+	n, dir := soak.Count(t, 1000, 3000), t.TempDir()
 	expiredSessions(t, dir, n)
 	l := start(t, func(s *setup) {
 		s.dir = dir
@@ -84,8 +84,7 @@ func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 
 // A8: a stop in the middle of that ends within its plan, and what is left is ended by the next life.
 func TestD22_AStopDoesNotWaitForTheSessionsThatExpired(t *testing.T) {
-	const n = 3000
-	dir := t.TempDir()
+	n, dir := soak.Count(t, 1000, 3000), t.TempDir()
 	expiredSessions(t, dir, n)
 	quick := func(s *setup) {
 		s.dir = dir

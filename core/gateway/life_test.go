@@ -43,7 +43,7 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	}
 	live() // what is made once is made now
 	goroutines, fds, heap := runtime.NumGoroutine(), descriptors(), inUse()
-	lives := soak.Count(t, 10, 50)
+	lives := soak.Count(t, 6, 50)
 	for range lives {
 		live()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // S12, C9: a reset ends the agent and the processes before it leaves the cache; an eviction ends neither.
@@ -119,6 +120,7 @@ func TestS11_ExpiryClosesTheAgentAndItsProcesses(t *testing.T) {
 // D10: a reset at any moment of a turn never strands the slot and never harms the successor. Every message is answered
 // exactly once.
 func TestD10_AResetAtAnyMomentStrandsNothing(t *testing.T) {
+	soak.Checks(t, 30, 200)
 	l := start(t, func(s *setup) { s.cfg.Session.QueueLimit = 1000 })
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {

@@ -11,6 +11,7 @@ import (
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // counting is a model that says how many messages of users it reads, and runs a command on "sh".
@@ -172,6 +173,7 @@ func TestCV12_UndoSaysThatACompactionHasWhatCameBefore(t *testing.T) {
 
 // After any number of commands in a conversation its model reads what was said and not taken back, in memory and after a reload.
 func TestCV12_WhatTheModelReadsIsWhatWasNotTakenBack(t *testing.T) {
+	soak.Checks(t, 30, 200)
 	var last model.Request
 	l := start(t, func(s *setup) { s.model = counting(&last) })
 	chat := 0
