@@ -205,6 +205,7 @@ func (k *asker) over(item ops.InboxItem) {
 
 // Every command that the help of the embedded script shows runs without a question.
 func TestTR3_TheFirstMinuteAsksNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	g := start(t, newHome(t), quick+"[agent]\nenvironment = \"local\"\napprovals = \"fence\"\n")
 	for _, say := range []string{
 		"hello", "help", "echo hi", "sh: uname -a", "ps", "list", "write: notes.txt Buy milk.", "read: notes.txt", "edit: notes.txt milk => bread", "find: bre.d", "delegate: sh: ls", "stream", "flaky",

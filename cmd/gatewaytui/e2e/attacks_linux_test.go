@@ -40,6 +40,7 @@ var victims = []struct {
 
 // TR10: a tool attacks its gateway in every way of the page. What it sees and what the page says are the same, in both directions.
 func TestTR10_WhatAToolCanDoToItsGatewayIsWhatThePageSays(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if os.Geteuid() != 0 {
 		t.Skip("runs as root: it starts gateways of two users")
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // fillerMiB makes a database whose copy takes long enough to be met while it is written.
-const fillerMiB = 192
+const fillerMiB = 96
 
 // largeHome is a home that a gateway has made and whose database is fillerMiB larger.
 func largeHome(t *testing.T) string {
@@ -101,6 +101,7 @@ func killedBackup(t *testing.T, home, to string, kill func(verb *exec.Cmd)) {
 // TF45: a SIGKILL during a backup leaves nothing for a person to clean up: the next start, or the next backup without a
 // gateway, removes the unfinished copy.
 func TestTF45_AKilledBackupIsRemovedByTheNextLife(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home, target := largeHome(t), t.TempDir()
 	to := filepath.Join(target, "copy.db")
 	g := start(t, home, "")
@@ -139,6 +140,7 @@ func TestTF45_AKilledBackupIsRemovedByTheNextLife(t *testing.T) {
 
 // TF45: a backup that is made while turns are answered has every turn that was answered before it began.
 func TestTF45_ABackupUnderLoadHasEveryTurnThatWasAnswered(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := largeHome(t)
 	g := start(t, home, "")
 	to := filepath.Join(t.TempDir(), "copy.db")

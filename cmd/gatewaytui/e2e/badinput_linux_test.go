@@ -342,7 +342,7 @@ const botToken = "4711:token"
 // withBot is a config with a telegram adapter on a double of its server.
 func withBot(t *testing.T, bot *botapitest.Server) string {
 	t.Helper()
-	t.Setenv("BAD_INPUT_TOKEN", botToken)
+	setenv(t, "BAD_INPUT_TOKEN", botToken)
 	return quick + "[adapters.telegram]\nenabled = true\ntoken_env = \"BAD_INPUT_TOKEN\"\nbase_url = \"" + bot.URL + "\"\nallow_all = true\n"
 }
 

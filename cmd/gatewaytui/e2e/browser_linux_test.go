@@ -61,6 +61,7 @@ func folders(home string) (names []string) {
 }
 
 func TestHR2_ABrowserReachesNothingPrivateAndEndsWithItsSession(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	site, inside := page(t, "for the browser"), page(t, "not for the browser")
 	home := newHome(t)
@@ -104,6 +105,7 @@ func TestHR2_ABrowserReachesNothingPrivateAndEndsWithItsSession(t *testing.T) {
 }
 
 func TestHR2_ASIGKILLOfTheGatewayLeavesNoBrowser(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	site := page(t, "for the browser")
 	config, home := browsers(t, site), newHome(t)

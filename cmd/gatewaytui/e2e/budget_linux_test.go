@@ -79,6 +79,7 @@ func pays(g *gateway, name string, clients int) (end func() (refused int)) {
 // TR8: 64 turns at once with random costs, and a SIGKILL again and again. What was spent exceeds the limit by at most one call per
 // turn, and is what the model has served; a call that was cut off is counted as what was reserved for it.
 func TestTR8_TheCountersSurviveSIGKILL(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	const clients = 64
 	kills := soak.Count(t, 3, 50)

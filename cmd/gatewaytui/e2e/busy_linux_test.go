@@ -172,6 +172,7 @@ func TestCV11_AKillAfterAMessageWasReadIsToldOnce(t *testing.T) {
 }
 
 func TestCV11_ThreeFastMessagesAreAtMostTwoTurns(t *testing.T) {
+	t.Parallel() // it mostly waits
 	k := talk(t)
 	for _, text := range []string{"slow", "and this", "and that"} {
 		k.say(text)

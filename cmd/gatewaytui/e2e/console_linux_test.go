@@ -194,6 +194,7 @@ func TestASignalStopsUnderAnOpenDialog(t *testing.T) {
 // J2: a gateway that is killed leaves its consoles with the last that was seen of it; they find the next one by themselves,
 // and can be left in the meantime.
 func TestJ2_AnAttachedConsoleSurvivesTheGateway(t *testing.T) {
+	t.Parallel() // it mostly waits
 	g := start(t, newHome(t), quick)
 	s := newScreen(t, 80, 24, "attach", "--home", g.home)
 	s.runs()

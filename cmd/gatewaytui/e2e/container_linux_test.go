@@ -29,13 +29,14 @@ image = "tools:1"
 func dockerMachine(t *testing.T) *docker.Machine {
 	t.Helper()
 	m := docker.Start(t, "tools:1")
-	t.Setenv("PATH", m.Bin+":"+os.Getenv("PATH"))
-	t.Setenv("DOCKER_HOST", m.Host)
+	setenv(t, "PATH", m.Bin+":"+os.Getenv("PATH"))
+	setenv(t, "DOCKER_HOST", m.Host)
 	return m
 }
 
 // TR6: a session's commands run in its container, which ends with its agent, and with the gateway.
 func TestTR6_ASessionHasAContainerUntilItEnds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	m := dockerMachine(t)
 	g := start(t, newHome(t), boxed)
 	if len(m.Containers(t)) > 0 {
@@ -73,6 +74,7 @@ func TestTR6_ASessionHasAContainerUntilItEnds(t *testing.T) {
 
 // TR6, C2: after a SIGKILL the next life says what may still exist, and removes it when the daemon answers.
 func TestTR6_TheNextLifeRemovesTheContainersOfAKilledOne(t *testing.T) {
+	t.Parallel() // it mostly waits
 	m := dockerMachine(t)
 	home := newHome(t)
 	g := start(t, home, boxed)
@@ -101,6 +103,7 @@ func TestTR6_TheNextLifeRemovesTheContainersOfAKilledOne(t *testing.T) {
 // TR6: a daemon that hangs costs a stop nothing beyond its plan, and nothing is left outside of the daemon. What it may still hold is
 // in the report, is listed by the next life, and is removed.
 func TestTR6_AStopIsBoundedWhileTheContainersDaemonHangs(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const containers = 10
 	fenced := soak.Count(t, 3, 100)
 	m := dockerMachine(t)

@@ -22,6 +22,7 @@ import (
 // A19, C2, D14, F1: after a SIGKILL at any moment under load nothing that the life had started is left within 2 s. The next
 // life starts, every answered message is in the store, no turn is shown as running, and the database is whole.
 func TestKillsAtRandomMoments(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	kills := soak.Count(t, 15, 200)
 	home := newHome(t)
@@ -124,6 +125,7 @@ func load(api, user string, gone <-chan struct{}) (answered int64) {
 // E12, D19, E15: after a SIGKILL what waited for a chat's turn is answered by the next life, once; what was being worked
 // on, in the conversation or in the background, is reported, once, and not done again. Updates that come again change nothing.
 func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const token = "1:secret"
 	bot := botapitest.New(token)
 	t.Cleanup(bot.Close)

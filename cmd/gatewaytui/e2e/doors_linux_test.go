@@ -33,6 +33,7 @@ func doors(t *testing.T, config string, few, full int) (g *gateway, connections 
 
 // HF11: 5,000 connections that do nothing keep no client from its answer (soak; otherwise 300 on a listener of 150).
 func TestHF11_HeldConnectionsBlockNoNewClient(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, hold := range map[string]string{
 		"idle after a probe":     "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"half a header":          "POST /v1/chat/comp",
@@ -70,6 +71,7 @@ func TestHF11_HeldConnectionsBlockNoNewClient(t *testing.T) {
 
 // HF20: uploads that stall cost bounded memory, hold up no complete body, and leave nothing.
 func TestHF20_StalledUploadsAreBounded(t *testing.T) {
+	t.Parallel() // it mostly waits
 	config, size := "[limits]\nbody_bytes = \"8MiB\"\n[adapters.api]\nbody_max = \"1MiB\"\n", 900<<10
 	if soak.On() {
 		config, size = "", 8<<20

@@ -41,6 +41,7 @@ var trouble = []botapitest.Fault{
 // CV7: after any number of floods, lost answers, hangs and SIGKILLs a chat has the answer to its message, or the notice that it
 // was cut off, once. Where it is there twice, the second says so. No draft stays of which the gateway could know.
 func TestCV7_AnAnswerExistsOnceAfterKillsAtRandomMoments(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const token, together = "1:secret", 5
 	runs := soak.Count(t, 20, 500)
 	bot := botapitest.New(token)

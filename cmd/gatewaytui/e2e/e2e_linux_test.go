@@ -39,7 +39,7 @@ const patience = 60 * time.Second
 var binary string
 
 // waiting is how many of the tests that mostly wait run at the same time, unless -parallel says how many.
-const waiting = "6"
+const waiting = "10"
 
 func TestMain(m *testing.M) {
 	docker.Play()
@@ -92,6 +92,23 @@ func trusting(config string) (env []string) {
 	return env
 }
 
+// variables are what setenv gave, by the test.
+var variables sync.Map // of testing.TB and []string
+
+// setenv gives the gateways and verbs of t an environment variable. Unlike t.Setenv it lets t be parallel.
+func setenv(t testing.TB, key, value string) {
+	own, _ := variables.Load(t)
+	given, _ := own.([]string)
+	variables.Store(t, append(given, key+"="+value))
+}
+
+// environ is the environment of the gateways and verbs of t.
+func environ(t testing.TB) []string {
+	own, _ := variables.Load(t)
+	given, _ := own.([]string)
+	return append(os.Environ(), given...)
+}
+
 // newHome is an empty home whose path is short enough for a socket.
 func newHome(t testing.TB) string {
 	t.Helper()
@@ -139,8 +156,7 @@ func spawnUnder(t testing.TB, wrapper, home, config string, args ...string) *gat
 		argv = append([]string{"bash", "-c", wrapper, "bash"}, argv...)
 	}
 	g.cmd = exec.Command(argv[0], argv[1:]...)
-	g.cmd.Env = os.Environ()
-	g.cmd.Env = append(g.cmd.Env, trusting(config)...)
+	g.cmd.Env = append(environ(t), trusting(config)...)
 	if !strings.Contains(config, "listen = ") {
 		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
 	}
@@ -282,7 +298,7 @@ func verb(t testing.TB, home string, args ...string) (out string, code int) {
 	defer cancel()
 	var all bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, append(args, "--home", home)...)
-	cmd.Stdout, cmd.Stderr = &all, &all
+	cmd.Stdout, cmd.Stderr, cmd.Env = &all, &all, environ(t)
 	err := cmd.Run()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		t.Fatalf("run %q: %v", args, err)

@@ -20,11 +20,12 @@ import (
 // As PostgreSQL stops in the middle of a crash recovery: SIGTERM while a start migrates and recovers a home of 10,000
 // sessions, whose last life was killed, is a planned stop that exits 0, and the next life has every row.
 func TestASIGTERMDuringARecoveryLosesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	bot := botapitest.New("4242:made-up")
 	t.Cleanup(bot.Close)
-	t.Setenv(upgrade.Token, "4242:made-up")
-	t.Setenv("GATEWAYTUI_ADAPTERS_TELEGRAM_BASE_URL", bot.URL)
+	setenv(t, upgrade.Token, "4242:made-up")
+	setenv(t, "GATEWAYTUI_ADAPTERS_TELEGRAM_BASE_URL", bot.URL)
 	rounds := soak.Count(t, 2, 20)
 	for n := range rounds {
 		home := firstEdition(t)
@@ -69,6 +70,7 @@ func TestASIGTERMDuringARecoveryLosesNothing(t *testing.T) {
 // SIGTERM while --replace waits for the holder ends the replacement at once with 0. The holder's stop goes on, and the next
 // start has what was acknowledged.
 func TestASIGTERMDuringAReplacementEndsIt(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	config := modelAt(mirror(t).URL, longDrain())
 	first := start(t, home, config)

@@ -22,6 +22,7 @@ import (
 
 // A5, B7: a stop that a turn's own tool asks for does not wait for that turn.
 func TestA5_AStopAskedForByATurnDoesNotWaitForIt(t *testing.T) {
+	t.Parallel() // it mostly waits
 	g := start(t, newHome(t), longDrain())
 	g.say("asker", "sh: "+binary+" --home "+g.home+" stop --yes --reason update; sleep 300")
 	if code := g.exit(); code != 0 {
@@ -106,6 +107,7 @@ func TestE7_OneBadPlatformDoesNotKeepTheOthersDown(t *testing.T) {
 // TF19: an endpoint on another machine gets no key when its variable is unset. That is a warning in the log of each life,
 // which names the variable, and in the status. An endpoint on this machine needs none.
 func TestTF19_AMissingModelKeyIsAWarningInTheLogAndInTheStatus(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	config := func(url string) string {
 		return quick + fmt.Sprintf("[model]\nprovider = \"openai\"\nname = \"m\"\nbase_url = %q\napi_key_env = \"NO_SUCH_MODEL_KEY\"\n", url)

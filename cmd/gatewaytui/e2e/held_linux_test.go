@@ -39,7 +39,7 @@ func hoard(t *testing.T) *holder {
 	if soak.On() {
 		h.servers, h.agents, h.jobs, h.hooks = 20, 5, 10, 5
 	}
-	t.Setenv(acpagent.Folder, t.TempDir())
+	setenv(t, acpagent.Folder, t.TempDir())
 	script := filepath.Join(t.TempDir(), "script.toml")
 	if err := os.WriteFile(script, []byte(hoarding(h.servers)), 0o600); err != nil {
 		t.Fatal(err)
@@ -117,6 +117,7 @@ func (h *holder) nothingLeft() {
 }
 
 func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	h := hoard(t)
 	var plan struct {
 		WorstMS int64 `json:"worst_case_ms"`
@@ -134,6 +135,7 @@ func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *te
 }
 
 func TestS10_AGatewayThatIsKilledWithEverythingHeldLeavesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	h := hoard(t)
 	if err := h.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -143,6 +145,7 @@ func TestS10_AGatewayThatIsKilledWithEverythingHeldLeavesNothing(t *testing.T) {
 }
 
 func TestS12_AResetLeavesNothingOfWhatItsSessionHeld(t *testing.T) {
+	t.Parallel() // it mostly waits
 	h := hoard(t)
 	shared := h.servers / 2
 	for _, user := range []string{"a", "external0", "external1"} {

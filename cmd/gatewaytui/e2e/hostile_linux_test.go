@@ -163,7 +163,7 @@ func (f forest) felled(t testing.TB, began time.Time, spared map[process]string)
 		if took > patience {
 			t.Fatalf("%d processes survive after %v, such as %q", len(left), took, slices.Collect(maps.Values(left))[0])
 		}
-		<-time.After(2 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

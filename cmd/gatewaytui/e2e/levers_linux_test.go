@@ -177,6 +177,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 		s.confirm(home, "S", "(graceful)?", `"msg":"shutdown.phase"`, `"phase":"mark"`)
 	}
 	t.Run("attached", func(t *testing.T) {
+		t.Parallel()
 		g := start(t, newHome(t), quick)
 		s := newScreen(t, 120, 40, "attach", "--home", g.home)
 		s.runs()
@@ -186,6 +187,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 		}
 	})
 	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
 		home := newHome(t)
 		s := newScreen(t, 120, 40, "--home", home, "--config", configFile(t, quick))
 		s.runs()

@@ -59,6 +59,7 @@ func (g *gateway) counts() (sessions, turns, queued int) {
 
 // HF5: one message that delegates without end made 10,860 model calls. It makes its configured bound, exactly.
 func TestHF5_AMessageThatDelegatesWithoutEndMakesItsConfiguredCalls(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, c := range map[string]struct {
 		config string
 		want   int64
@@ -175,6 +176,7 @@ func TestHF9_ClientsThatSendAndClosePileUpNothing(t *testing.T) {
 
 // HF9: 500 x /background of one user made 500 turns, past every queue.
 func TestHF9_BackgroundTasksOfOneUserAreBounded(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const asked, most = 500, 8
 	g := start(t, newHome(t), "[shutdown]\ndrain_timeout = \"1s\"\n[log]\nlevel = \"warn\"\n")
 	var refused, other atomic.Int64

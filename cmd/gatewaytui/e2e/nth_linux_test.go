@@ -11,6 +11,7 @@ import (
 // F5, as SQLite tests its own files: the n-th write or the n-th fsync fails under load, once or from then on. What was
 // acknowledged is in the next life's conversations, the database is whole, and the stop on such a disk ends in its bound with 0.
 func TestAnErrorAtTheNthCallLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	rounds := soak.Count(t, 5, 100)
 	home := newHome(t)

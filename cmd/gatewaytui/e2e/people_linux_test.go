@@ -84,6 +84,7 @@ func (v *visitors) code(user int64) string {
 }
 
 func TestTR2_AnUnknownUserIsLetInAndRemovedWithoutARestart(t *testing.T) {
+	t.Parallel() // it mostly waits
 	v, home := newVisitors(t), newHome(t)
 	config := v.config("strangers = \"pair\"\n")
 	g := start(t, home, config)

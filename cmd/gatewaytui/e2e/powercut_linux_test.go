@@ -15,6 +15,7 @@ import (
 // Gaps in kind: a SIGKILL loses no page of the kernel, a power cut does. All that the API had acknowledged when the power went
 // is in the next life's conversations, and the database that the cut left is whole.
 func TestPowerCutsUnderFullLoadLoseNothingAcknowledged(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	cuts := soak.Count(t, 3, 20)
 	home := newHome(t)

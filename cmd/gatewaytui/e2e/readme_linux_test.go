@@ -116,6 +116,7 @@ func TestTheConfigOfTheREADMEIsValid(t *testing.T) {
 
 // make run is all the set-up that the main job needs, and make test is what runs this.
 func TestMakeDoesAllTheSetUp(t *testing.T) {
+	t.Parallel() // it mostly waits
 	dir := newHome(t)
 	home := filepath.Join(dir, "home")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)

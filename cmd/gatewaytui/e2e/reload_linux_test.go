@@ -110,6 +110,7 @@ func TestOP4_EditsUnderLoadChangeNoTurnThatRuns(t *testing.T) {
 
 // The bot moves to another server while a turn of the API runs on, and the next life begins with the file after a SIGKILL.
 func TestOP4_ASinglePlatformIsReplacedWhileTheOthersWorkOn(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	const token = "1:secret"
 	dir := t.TempDir()
@@ -158,6 +159,7 @@ func TestOP4_ASinglePlatformIsReplacedWhileTheOthersWorkOn(t *testing.T) {
 
 // config.watch applies what is harmless. What may loosen security stays announced, also where a tool has written the file.
 func TestOP4_TheWatchAppliesNothingThatLoosensSecurity(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	base := quick + "[config]\nwatch = true\n[agent]\nenvironment = \"local\"\napprovals = \"off\"\n"
 	g := start(t, newHome(t), base)

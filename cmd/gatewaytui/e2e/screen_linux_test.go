@@ -131,14 +131,13 @@ func (s *screen) keys(names ...string) {
 // does not apply to that is refused.
 func (s *screen) press(key, question string) {
 	s.t.Helper()
+	var pressed time.Time
 	eventually.True(s.t, key+" asks "+question, func() bool {
-		s.keys(key)
-		for until := time.Now().Add(300 * time.Millisecond); time.Now().Before(until); {
-			if strings.Contains(s.sees(), question) {
-				return true
-			}
+		if time.Since(pressed) >= 300*time.Millisecond {
+			s.keys(key)
+			pressed = time.Now()
 		}
-		return false
+		return strings.Contains(s.sees(), question)
 	})
 }
 

@@ -100,6 +100,7 @@ func TestTR7_AForkBombAndAMemoryHogCostTheirSessionsAlone(t *testing.T) {
 
 // The limits of an environment of the config hold what runs in it, and the one that was reached is named.
 func TestTR7_AnEnvironmentOfTheConfigHasItsOwnLimits(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	soak.Peer(t, "bwrap", "apt-get install bubblewrap")
 	soak.Peer(t, "python3", "apt-get install python3")

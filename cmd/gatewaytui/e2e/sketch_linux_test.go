@@ -15,6 +15,7 @@ import (
 // CV7: with stream = "draft" a direct message shows the answer as it is written in drafts, a group shows none, and each has the answer as its
 // only message. So it is on a server that does not know of drafts.
 func TestCV7_TheAnswerIsWrittenInADraftOfTelegram(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const token = "1:secret"
 	bot := botapitest.New(token)
 	t.Cleanup(bot.Close)

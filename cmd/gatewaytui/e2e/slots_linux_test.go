@@ -13,6 +13,7 @@ import (
 
 // No hidden queue: of 600 calls that hang 512 are at the endpoint, and 88 rows say what they wait for.
 func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const clients, limit = 600, 512
 	var calls atomic.Int64
 	s := serve(t, endpoint(t, func(_ http.ResponseWriter, r *http.Request, _ string) {

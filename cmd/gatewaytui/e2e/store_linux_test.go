@@ -57,6 +57,7 @@ func TestHF13_AGatewayWithoutItsDatabaseIsNotReady(t *testing.T) {
 // HF13: a disk that fails ends readiness with the first write that it refuses; once it works again the gateway is ready by
 // itself.
 func TestHF13_ReadinessFollowsTheDisk(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	g := start(t, newHome(t), quick)
 	repair := g.inject("error=EIO")

@@ -46,6 +46,7 @@ func TestS8_ReplaceTakesOver(t *testing.T) {
 
 // B19: of ten that replace at once one wins, the others say which, and there is one takeover.
 func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	first := start(t, home, longDrain())
 	first.say("waits", "hang") // it drains until all ten have begun
@@ -228,6 +229,7 @@ func TestH1_AStoppedGatewayIsSaidNotToAnswer(t *testing.T) {
 
 // B13: a pid file that was copied from another home names another home's gateway, which is neither asked nor signalled.
 func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
+	t.Parallel() // it mostly waits
 	neighbour := start(t, newHome(t), quick)
 	home := newHome(t)
 	g := start(t, home, quick)

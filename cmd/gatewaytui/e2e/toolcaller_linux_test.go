@@ -16,6 +16,7 @@ import (
 // HF7: a tool of the gateway does not get at other sessions, the drain, the transcripts and the profiles through the control
 // socket, however it hides; the status it gets.
 func TestHF7_AToolIsNotAnOperatorHoweverItHides(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	if reply, status := g.chat("alice", "hello"); status != http.StatusOK {

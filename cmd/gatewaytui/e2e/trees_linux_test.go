@@ -50,6 +50,7 @@ func plan(t *testing.T, g *gateway) (worst time.Duration) {
 
 // C2, C5, C7, B16: what tools started is gone when the gateway is, even if it hides; the next life opens the store at once.
 func TestNothingOutlivesAGracefulStop(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	for name, command := range hostileTrees {
@@ -86,6 +87,7 @@ func TestNothingOutlivesAGracefulStop(t *testing.T) {
 // Everything that can hang hangs: adapters that never connect, send or disconnect, a model that never answers, a turn
 // that ignores its end, notices that cannot be sent, trees that ignore TERM (A1, A2, A7, A9, S1, S5, S6).
 func TestEverythingHangsAtOnceAndTheStopIsBounded(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick, "--demo-platforms", "p1=hang-connect,p2=hang-send,p3=hang-disconnect,p4=black-hole,p5=deaf")
 	for name, command := range hostileTrees {
@@ -142,6 +144,7 @@ func order(t *testing.T, g *gateway) {
 // S18, A19: the marker and the turns are on disk before anything that waits, so that a SIGKILL at any later moment leaves
 // what happened.
 func TestAKilledStopLeavesWhatItWaitedFor(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, "[shutdown]\ndrain_timeout = \"60s\"\n")
 	g.say("waits", "hang")

@@ -384,11 +384,12 @@ func TestTheTrialOfTelegramsFaults(t *testing.T) {
 	r := withTrial(t)
 	names := func(want string) {
 		t.Helper()
-		var out string
-		if !eventually.Within(func() bool {
-			out, _ = r.g.verb("adapters", "-o", "wide")
-			return strings.Contains(out, want)
-		}) {
+		eventually.True(t, "the row of the adapter has "+want, func() bool {
+			var rows string
+			r.g.socket(http.MethodGet, "/v1/adapters", nil, &rows)
+			return strings.Contains(strings.ReplaceAll(rows, "_", " "), want)
+		})
+		if out, _ := r.g.verb("adapters", "-o", "wide"); !strings.Contains(out, want) {
 			t.Fatalf("adapters does not say %q:\n%s", want, out)
 		}
 	}

@@ -87,11 +87,12 @@ func database(t testing.TB, home string) *sql.DB {
 // A home of the first edition, whose last life was killed in the middle of two turns, starts with its own config: every key
 // is known, the killed life is reported, what waited is worked on and delivered, and no row is lost.
 func TestAHomeOfTheFirstEditionIsTakenOver(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := firstEdition(t)
 	bot := botapitest.New("4242:made-up")
 	defer bot.Close()
-	t.Setenv(upgrade.Token, "4242:made-up")
-	t.Setenv("GATEWAYTUI_ADAPTERS_TELEGRAM_BASE_URL", bot.URL)
+	setenv(t, upgrade.Token, "4242:made-up")
+	setenv(t, "GATEWAYTUI_ADAPTERS_TELEGRAM_BASE_URL", bot.URL)
 	g := start(t, home, upgrade.Config)
 
 	var st struct {
@@ -162,6 +163,7 @@ func sent(bot *botapitest.Server, text string) (n int) {
 
 // A home of the first edition gets one warning for each changed default that its config does not set, once.
 func TestAChangedDefaultIsReportedOnceOnAHomeOfTheFirstEdition(t *testing.T) {
+	t.Parallel() // it mostly waits
 	reported := func(home, config string) (codes []string) {
 		g := start(t, home, config)
 		var st struct{ Warnings []struct{ Code string } }
@@ -185,7 +187,7 @@ func TestAChangedDefaultIsReportedOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 		}
 		return codes
 	}
-	t.Setenv("SEEN_BY_TOOLS_ONCE", "1")
+	setenv(t, "SEEN_BY_TOOLS_ONCE", "1")
 	home := firstEdition(t)
 	first := reported(home, "")
 	t.Logf("changed defaults: %q", first)
@@ -196,7 +198,7 @@ func TestAChangedDefaultIsReportedOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 	if second := reported(home, ""); len(second) > 0 {
 		t.Errorf("the second life reported %q again", second)
 	}
-	t.Setenv(upgrade.Token, "4242:made-up")
+	setenv(t, upgrade.Token, "4242:made-up")
 	if set := reported(firstEdition(t), upgrade.Config); !slices.Equal(set, newKeys) {
 		t.Errorf("a config that sets every key of its edition got warnings of %q, want %q alone", set, newKeys)
 	}
