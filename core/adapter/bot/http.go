@@ -51,8 +51,8 @@ func IsToken(token, signs string) bool {
 // Words makes text of errors and of answers, without the token (I3).
 type Words struct{ redact *term.Redactor }
 
-// NewWords returns the words of a connection with this token.
-func NewWords(token string) Words { return Words{term.NewRedactor(token)} }
+// NewWords returns the words of a connection with these tokens.
+func NewWords(tokens ...string) Words { return Words{term.NewRedactor(tokens...)} }
 
 // Clean is text from outside for people.
 func (w Words) Clean(text string) string { return term.Clean(w.redact.Redact(text), maxWhy) }
@@ -111,6 +111,11 @@ func Download(ctx context.Context, client *http.Client, address string, most int
 	if err != nil {
 		return nil, failed(err)
 	}
+	return Read(client, req, most, failed)
+}
+
+// Read makes a call whose answer is a content of at most most bytes. failed makes the error of a call from its cause.
+func Read(client *http.Client, req *http.Request, most int64, failed func(error) error) ([]byte, error) {
 	resp, content, err := Do(client, req, most+1, failed)
 	switch {
 	case err != nil:
