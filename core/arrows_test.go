@@ -106,6 +106,8 @@ var arrows = map[string][]string{
 	"core/adapter/mail":                {"core/ops", "core/term", "core/web", "core/adapter", "core/adapter/bot", "core/adapter/mail/imap", "core/adapter/markdown"},
 	"core/adapter/mail/imap":           {},
 	"core/adapter/mail/mailtest":       {},
+	"core/adapter/slack":               {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
+	"core/adapter/slack/slacktest":     {},
 	"core/adapter/webhook":             {"core/ops", "core/term", "core/text", "core/adapter", "core/adapter/webhook/prompt", "core/signature"},
 	"core/adapter/webhook/prompt":      {},
 	"core/hook":                        {"core/ops", "core/process", "core/signature", "core/term", "core/text"},

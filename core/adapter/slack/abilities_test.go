@@ -65,7 +65,7 @@ func TestAPressInAThreadBelongsToTheThread(t *testing.T) {
 	})
 }
 
-// Slack lets nobody but the settings of an app make a slash command.
+// A slash command is made in the settings of the app.
 func TestCV12_ASlashCommandIsAMessage(t *testing.T) {
 	for _, tc := range []struct{ name, text, said string }{
 		{"/stop", "", "/stop"},

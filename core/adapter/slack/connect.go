@@ -13,8 +13,12 @@ import (
 
 // scopes are what the bot's token needs, and what for; without the first the bot is dumb, without another it lacks that.
 var scopes = []struct{ name, use string }{
-	{"chat:write", "answers"}, {"im:history", "direct messages"}, {"users:read", "the names of people"}, {"reactions:write", "signs on messages"},
-	{"files:read", "files that people send"}, {"files:write", "files that the agent sends"},
+	{"chat:write", "answers"},
+	{"im:history", "direct messages"},
+	{"users:read", "the names of people"},
+	{"reactions:write", "signs on messages"},
+	{"files:read", "files that people send"},
+	{"files:write", "files that the agent sends"},
 }
 
 // Connect implements adapter.Platform. When it returns without an error, Slack has said hello.

@@ -59,8 +59,8 @@ func reference(inner string, name func(string) string) string {
 	return label + " (" + body + ")"
 }
 
-// unmention takes the bot's name off the beginning of a text that Slack wrote, and reports whether the text names the bot at all, and
-// whether it is for another user, whose name it begins with.
+// unmention takes the bot's name off the beginning of a text as Slack wrote it. named means that the text names the bot at all, others
+// that it begins with the name of another user and does not name the bot.
 func unmention(text, me string) (rest string, named, others bool) {
 	rest = strings.TrimSpace(text)
 	for begin := "<@" + me; strings.Contains(rest, begin+">") || strings.Contains(rest, begin+"|"); {

@@ -134,7 +134,7 @@ type metadata struct {
 }
 
 // sentMessage is the type of the metadata of the gateway's messages.
-const sentMessage = "gatewaytui_message"
+const sentMessage = "sent_by_gatewaytui"
 
 // post sends one message and returns its id.
 func (a *api) post(ctx context.Context, p post) (id string, err error) {

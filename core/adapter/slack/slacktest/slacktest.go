@@ -333,7 +333,7 @@ func (m *Message) fill(in url.Values, most int) (code string) {
 func (m Message) described() fields {
 	d := fields{
 		"type": "message", "user": BotUser, "bot_id": BotID, "text": m.Fallback, "ts": m.ID, "team": Team,
-		"metadata": fields{"event_type": "gatewaytui_message", "event_payload": fields{"key": m.Key}},
+		"metadata": fields{"event_type": "sent_by_gatewaytui", "event_payload": fields{"key": m.Key}},
 	}
 	if len(m.Blocks) > 0 {
 		d["blocks"] = m.Blocks
