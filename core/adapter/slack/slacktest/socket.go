@@ -11,8 +11,12 @@ import (
 	"github.com/coder/websocket"
 )
 
-// pace is the time between two pings of the server, and how long it waits for the answer.
-const pace = 15 * time.Second
+// pace is the time between two pings of the server, and how long it waits for the answer. The first comes at another time than those
+// of a client with the same pace: on a network of pipes, which buffer nothing, two pings that meet wait for each other.
+const (
+	first = 7 * time.Second
+	pace  = 20 * time.Second
+)
 
 // line is a socket and what is to be sent through it, which the server's lock guards. No lock is held while it is sent.
 type line struct {
@@ -117,9 +121,9 @@ func (s *Server) leave(l *line) {
 
 // ping asks a socket whether it is alive, and ends one that is not.
 func (s *Server) ping(ctx context.Context, socket *websocket.Conn) {
-	for {
+	for next := first; ; next = pace {
 		select {
-		case <-time.After(pace):
+		case <-time.After(next):
 		case <-ctx.Done():
 			return
 		}
