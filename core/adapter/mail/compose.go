@@ -180,8 +180,9 @@ func shortName(name string) string {
 	return name
 }
 
-// encodedWords is text for a header (RFC 2047), on lines of their own.
+// encodedWords is text for a header (RFC 2047), on lines of their own. What looks like an encoded word in it stays what it is.
 func encodedWords(text string) string {
+	text = strings.ReplaceAll(text, "=?", "= ?")
 	return strings.ReplaceAll(mime.QEncoding.Encode("utf-8", text), "?= =?", "?=\r\n =?")
 }
 

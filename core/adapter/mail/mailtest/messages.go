@@ -68,7 +68,7 @@ func (s *Server) Say(m Says) string {
 		m.ID = fmt.Sprintf("<%d@people.example>", s.lastID)
 	}
 	s.mu.Unlock()
-	s.Put(m.ID, m.text(), m.Arrived)
+	s.Put(m.ID, Text(m), m.Arrived)
 	return m.ID
 }
 
@@ -86,8 +86,8 @@ func (s *Server) Put(name, raw string, arrived time.Time) {
 	s.uids[name] = data.UID
 }
 
-// text is the mail as it stands in a mailbox.
-func (m Says) text() string {
+// Text is the mail as it stands in a mailbox.
+func Text(m Says) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
