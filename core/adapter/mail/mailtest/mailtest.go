@@ -50,8 +50,8 @@ type Server struct {
 
 // Faults are what is wrong with the server. The zero value is nothing.
 type Faults struct {
-	// BadPassword refuses the login, at IMAP and at SMTP; BadSubmission at SMTP alone.
-	BadPassword, BadSubmission bool
+	// BadPassword refuses the login, at IMAP and at SMTP; BadMailbox at IMAP alone, BadSubmission at SMTP alone.
+	BadPassword, BadMailbox, BadSubmission bool
 	// Recipient is the answer to each recipient, and Content the one to each message; nil: it is taken.
 	Recipient, Content *smtp.SMTPError
 	// Gone closes each connection that begins, without a word.
@@ -179,7 +179,7 @@ type mailSession struct {
 }
 
 func (m *mailSession) Login(user, password string) error {
-	if m.s.wrong().BadPassword || !strings.EqualFold(user, Bot) || password != m.s.password {
+	if f := m.s.wrong(); f.BadPassword || f.BadMailbox || !strings.EqualFold(user, Bot) || password != m.s.password {
 		return imapserver.ErrAuthFailed
 	}
 	m.s.mu.Lock()
