@@ -37,13 +37,13 @@ func TestWhatAMailSays(t *testing.T) {
 		{"flowed text", "Content-Type: text/plain; format=flowed", "one \ntwo\n three", "one two\nthree"},
 		{"flowed text without its blanks", "Content-Type: text/plain; format=flowed; delsp=yes", "日 \n本", "日本"},
 		{"the plain text of two", alternative, "--b\nContent-Type: text/plain\n\nplain\n--b\nContent-Type: text/html\n\n<p>html</p>\n--b--", "plain"},
-		{"HTML beside a blank text", alternative, "--b\nContent-Type: text/plain\n\n \n--b\nContent-Type: text/html\n\n<p>one</p><p><b>two</b> &amp; three</p>\n--b--", "one\n\ntwo & three"},
+		{"HTML with a blank text", alternative, "--b\nContent-Type: text/plain\n\n \n--b\nContent-Type: text/html\n\n<p>one</p><p><b>two</b> &amp; three</p>\n--b--", "one\n\ntwo & three"},
 		{"HTML alone", "Content-Type: text/html; charset=utf-8", "<style>p{}</style><script>x</script><ul><li>one<li>two</ul>", "- one\n- two"},
 		{"an encoded subject", "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= =?iso-8859-1?q?_=FC?=", "hello", "Subject: Grüße ü\n\nhello"},
 		{"a subject with an escape", "Subject: \x1b[31mred\u202e", "hello", "Subject: ␛[31mred\n\nhello"},
 		{"a part without an end", alternative, "--b\nContent-Type: text/plain\n\nplain", "plain"},
 		{"a boundary that is missing", "Content-Type: multipart/mixed", "text", ""},
-		{"a type that is none", "Content-Type: ;;;", "text", ""},
+		{"an invalid type", "Content-Type: ;;;", "text", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := parsed(t, tc.header, tc.text).message.Text; got != tc.want {

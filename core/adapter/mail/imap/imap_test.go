@@ -64,7 +64,7 @@ func TestWhatAServerMaySayInTheWrongPlace(t *testing.T) {
 	for _, tc := range []struct{ name, greeting, answer, want string }{
 		{"no greeting", "", "", "end of the context"},
 		{"another protocol", "220 smtp.example ESMTP\r\n", "", "smtp.example"},
-		{"a goodbye", "* BYE busy\r\n", "", "busy"},
+		{"a refusal to serve", "* BYE busy\r\n", "", "busy"},
 		{"a greeting without an end", "* OK " + strings.Repeat("x", maxLine) + "\r\n", "", "too long a line"},
 		{"an answer to another command", hello, "a99 OK\r\n", "not IMAP"},
 		{"a question", hello, "+ more?\r\n", "no answer"},
@@ -73,7 +73,7 @@ func TestWhatAServerMaySayInTheWrongPlace(t *testing.T) {
 		{"a literal of a terabyte", hello, "* X {1000000000000}\r\n", "at most 65536 were expected"},
 		{"a literal that overflows", hello, "* X {99999999999999999999999}\r\nTAG OK\r\n", ""},
 		{"a refusal", hello, "TAG NO [ALERT] not now\r\n", "not now"},
-		{"a goodbye in a command", hello, "* BYE stopping\r\n", "ended the connection"},
+		{"the end in a command", hello, "* BYE stopping\r\n", "ended the connection"},
 		{"other responses", hello, "* 3 EXISTS\r\n* OK [ALERT] x\r\n* X {3}\r\nabc (y)\r\nTAG OK\r\n", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -120,11 +120,14 @@ func Unstarted(password string, o Options) *Server {
 	return s
 }
 
-// Serve serves both protocols until Close.
+// Serve serves both protocols until Close. It returns once they are served.
 func (s *Server) Serve(imap, submission net.Listener) {
 	s.listens = []net.Listener{imap, submission}
-	s.serves.Go(func() { _ = s.imap.Serve(&listener{imap, s}) })       // it ends with the listener
-	s.serves.Go(func() { _ = s.smtp.Serve(&listener{submission, s}) }) // the same
+	mails, submissions := &listener{Listener: imap, s: s, accepts: make(chan struct{})}, &listener{Listener: submission, s: s, accepts: make(chan struct{})}
+	s.serves.Go(func() { _ = s.imap.Serve(mails) })       // it ends with the listener
+	s.serves.Go(func() { _ = s.smtp.Serve(submissions) }) // the same
+	<-mails.accepts                                       // both at once: neither waits for anything before
+	<-submissions.accepts
 }
 
 // Close ends the server and every connection to it.
@@ -132,7 +135,7 @@ func (s *Server) Close() {
 	close(s.closed)
 	_ = s.imap.Close() // both have no more to say
 	_ = s.smtp.Close()
-	for _, l := range s.listens { // Serve may not have begun
+	for _, l := range s.listens {
 		_ = l.Close()
 	}
 	s.Drop()
@@ -191,10 +194,13 @@ func (m *mailSession) Login(user, password string) error {
 // listener is a listener whose connections the server steers.
 type listener struct {
 	net.Listener
-	s *Server
+	s       *Server
+	once    sync.Once
+	accepts chan struct{} // closed with the first Accept
 }
 
 func (l *listener) Accept() (net.Conn, error) {
+	l.once.Do(func() { close(l.accepts) })
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
