@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 	"gatewaytui/views"
 )
 
@@ -75,6 +76,7 @@ type bubbled struct{ *testing.T }
 // For any keys and any answers of the gateway: no panic, a whole frame, a selection that is a row, and nothing that
 // ends something is given without the answer to its question.
 func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
+	soak.Checks(t, 30, 200)
 	keys := anyKeys()
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // part is an item of a made-up turn that began 192 s before noon: from and to are seconds, to is 0 while it goes on.
@@ -98,6 +99,9 @@ func TestOP3_ATimelineLooksAsReviewed(t *testing.T) {
 func TestOP3_ATimelineFitsEveryWidth(t *testing.T) {
 	for name, turn := range turns() {
 		for w := 1; w <= 220; w++ {
+			if w > 60 && w%5 != 0 && !soak.On() {
+				continue
+			}
 			for _, all := range []bool{false, true} {
 				lines := TurnLines(Opts{Now: noon, ASCII: w%2 == 0}, *turn, "USD", w, 20, all)
 				for _, line := range lines {

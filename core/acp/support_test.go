@@ -71,7 +71,7 @@ func (k *kept) KeepExternalSession(_ context.Context, _, id string) error {
 func newRoom(t *testing.T) *room {
 	t.Helper()
 	life := fmt.Sprintf("life-of-the-tests-%d-%d", os.Getpid(), time.Now().UnixNano())
-	r := &room{T: t, work: t.TempDir(), memory: &kept{}, env: map[string]string{acpagent.Folder: t.TempDir(), "PATH": os.Getenv("PATH")}}
+	r := &room{T: t, work: t.TempDir(), memory: &kept{}, env: map[string]string{acpagent.Folder: t.TempDir(), "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0"}}
 	r.registry = process.New(process.Options{Life: life, HomeID: "home of " + life, KillGrace: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err := r.registry.Open(t.Context()); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func newStage(t testing.TB, change func(*Options), definitions ...Definition) *s
 	life := fmt.Sprintf("mcp-tests-%d-%d", os.Getpid(), time.Now().UnixNano())
 	s.procs = process.New(process.Options{
 		Life: life, HomeID: life, KillGrace: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Pass: func(name, _ string) bool { return name == "PATH" || name == "HOME" },
+		Pass: func(name, _ string) bool { return name == "PATH" || name == "HOME" || name == "GORACE" },
 	})
 	if err := s.procs.Open(t.Context()); err != nil {
 		t.Fatal(err)

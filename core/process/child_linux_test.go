@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/soak"
 )
 
 // A wait ends with the leader, also while another process holds the pipe (C6: each of these lines held os/exec up, or made
@@ -73,7 +74,8 @@ func TestOutput_AllOfItInOrder(t *testing.T) {
 // A process that floods costs its limit and no more, and its last line is there.
 func TestOutput_AFloodIsBounded(t *testing.T) {
 	r := registry(t)
-	const limit, flood = 64 << 10, 100_000_000
+	const limit = 64 << 10
+	flood := soak.Count(t, 20_000_000, 100_000_000) // bytes
 	before := heap()
 	p := sh(t, r, fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; echo; echo the end`, flood), func(s *Spec) { s.OutputLimit = limit })
 	wait(t, p)

@@ -13,6 +13,7 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // edited are keys with values that they may have, the default first.
@@ -27,6 +28,7 @@ var restarted = []string{"console.theme", "adapters.api.listen"}
 // Files are edited, broken, cut off and put back in any order, and reloaded by an operator and by the watch. What is in force is always what
 // the model says: the last valid file that might be applied, with the start's values where a restart is needed.
 func TestOP4_WhatIsInForceIsTheLastFileThatMightBeApplied(t *testing.T) {
+	soak.Checks(t, 25, 200)
 	path := filepath.Join(t.TempDir(), "config.toml")
 	rapid.Check(t, func(t *rapid.T) {
 		file, valid, digest := map[string]string{}, true, ""

@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 var (
 	planSeed  = flag.Uint64("plan.seed", 0, "run the random plan of this seed alone")
-	planCount = flag.Int("plan.count", 10_000, "how many random plans to run")
+	planCount = flag.Int("plan.count", 0, "how many random plans to run; 0: as many as make test or make soak does")
 )
 
 // TestRandomPlans runs plans full of things that hang, panic, fail and dawdle while someone pulls every lever, and holds
@@ -31,14 +32,17 @@ func TestRandomPlans(t *testing.T) {
 		randomPlan(t, *planSeed)
 		return
 	}
-	base := rand.Uint64()
+	base, count := rand.Uint64(), *planCount
+	if count == 0 {
+		count = soak.Count(t, 2_000, 10_000)
+	}
 	workers := min(runtime.GOMAXPROCS(0), 4)
 	var granted, abandoned, cut atomic.Int64
 	t.Run("workers", func(t *testing.T) {
 		for w := range workers {
 			t.Run(fmt.Sprint(w), func(t *testing.T) {
 				t.Parallel()
-				for i := w; i < *planCount && !t.Failed(); i += workers {
+				for i := w; i < count && !t.Failed(); i += workers {
 					s := randomPlan(t, base+uint64(i))
 					granted.Add(int64(s.granted))
 					abandoned.Add(int64(s.abandoned))

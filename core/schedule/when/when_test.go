@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"gatewaytui/fixtures/soak"
 )
 
-// zones have clocks that go forward and back by an hour, by half an hour, at midnight, in the other half of the year, and never.
-var zones = []string{"Europe/Vienna", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "America/Havana", "Asia/Kolkata", "UTC"}
+// zones have clocks that go forward and back by an hour, at midnight, by half an hour and in the other half of the year, and never.
+var zones = []string{"Europe/Vienna", "Africa/Cairo", "Australia/Lord_Howe", "America/New_York", "America/Havana", "Asia/Kolkata", "UTC"}
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
@@ -108,7 +110,7 @@ func named(s Schedule, local time.Time) bool {
 
 func TestHR8_InAYearWithTwoChangesOfTheClocksEachTimeIsDueOnce(t *testing.T) {
 	expressions := []string{"30 2 * * *", "0 0 * * *", "15 1,2,3 * * mon-fri", "*/20 2 * * *", "0 * * * *", "*/7 * * * *", "0 */6 * * *", "0 8 * * 7", "45 23 28-31 * *", "@daily", "@hourly", "59 0-4 * 3,4,10,11 *"}
-	for _, name := range zones {
+	for _, name := range zones[:soak.Count(t, 3, len(zones))] {
 		z := zone(t, name)
 		from, to := year()
 		c := between(z, from, to)
