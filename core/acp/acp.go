@@ -90,6 +90,8 @@ type Definition struct {
 	Command []string
 	// TurnTimeout is how long the program may work on one turn. Waiting for a person does not count.
 	TurnTimeout time.Duration
+	// TurnsPerDay is as in agent.Externals.
+	TurnsPerDay int
 	// Environments say where the program runs. Gate is asked for each step for which the program asks permission. OnMachine reports whether the
 	// person behind a call may use a program on the machine itself.
 	Environments Environments
@@ -110,6 +112,8 @@ type externals struct {
 
 func (e *externals) Name() string { return filepath.Base(e.def.Command[0]) }
 func (e *externals) Vision() bool { return e.vision.Load() }
+
+func (e *externals) TurnsPerDay() int { return e.def.TurnsPerDay }
 
 func (e *externals) New(of agent.ExternalOwner) agent.External {
 	c := &client{set: e.set, of: e, session: of.Session, one: make(chan struct{}, 1)}

@@ -28,6 +28,8 @@ type Externals interface {
 	Name() string
 	// Vision reports whether the program takes pictures, as far as that is known.
 	Vision() bool
+	// TurnsPerDay is how many turns of a day the programs of the definition may work on without saying what they used; 0: no bound.
+	TurnsPerDay() int
 	// New makes the External of an agent. It does no I/O.
 	New(of ExternalOwner) External
 }
@@ -105,6 +107,9 @@ func (r *run) external(fresh bool) error {
 		return r.stop(stopped("this turn", r.turn.Calls.Most(), "limits.calls_per_turn"))
 	}
 	r.res.Iterations++
+	if err := r.turn.Spending.Unreported(r.ctx, a.cfg.External.TurnsPerDay()); err != nil {
+		return err
+	}
 	sent := a.tokens + window.Text(r.turn.Note)
 	if err := r.admit(a.cfg.Models, sent, 0); err != nil {
 		return err

@@ -18,6 +18,7 @@ type program struct {
 
 func (p *program) Name() string               { return "played" }
 func (p *program) Vision() bool               { return false }
+func (p *program) TurnsPerDay() int           { return 0 }
 func (p *program) New(ExternalOwner) External { return p }
 
 func (p *program) Prompt(ctx context.Context, t ExternalTurn) (ExternalAnswer, error) {

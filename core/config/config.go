@@ -77,6 +77,7 @@ type Definition struct {
 	Command []string `toml:"command" default:"" doc:"for acp: the program and its arguments, such as [\"opencode\", \"acp\"]"`
 
 	TurnTimeout Duration `toml:"turn_timeout" default:"30m" doc:"for acp: how long the program may work on one turn; waiting for a person does not count"`
+	TurnsPerDay int      `toml:"turns_per_day" default:"200" doc:"for acp: how many turns the program may work on in a day, in the zone of [budget], without saying what they used; 0: as many as there are"`
 
 	Models     []string `toml:"models" default:"default" doc:"names of models; the first that works answers. One that fails is left alone for a while"`
 	Prompt     string   `toml:"prompt" doc:"the system prompt; empty is the gateway's own. {{date}}, {{time_zone}}, {{platform}}, {{chat}} and {{speaker}} are replaced"`

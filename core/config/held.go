@@ -345,6 +345,7 @@ func (l *Loaded) validateKind(table string, d *Definition) {
 		complaint{d.Kind == KindACP && len(d.Command) == 0, "command", "must be set: an agent of the kind acp is a program"},
 		complaint{d.Kind == "" && len(d.Command) > 0, "command", `is for the kind "acp" alone`},
 		complaint{d.TurnTimeout.Duration <= 0, "turn_timeout", fmt.Sprintf("must be over 0, not %q", d.TurnTimeout)},
+		complaint{d.TurnsPerDay < 0, "turns_per_day", fmt.Sprintf("must be 0 or more, not %d", d.TurnsPerDay)},
 	)
 	if d.Kind == KindACP {
 		l.external(table, d)

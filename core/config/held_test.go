@@ -61,6 +61,7 @@ func TestAHeldResourceThatIsWrongIsRefusedWithItsKey(t *testing.T) {
 		{"a number among the headers", "[servers.a]\nurl = \"http://x\"\nheaders_env = { A = 1 }\n", "a table of texts"},
 		{"an agent with an unknown server", "[agent]\nservers = [\"files\"]\n", "names the server \"files\", which is not configured; there is none"},
 		{"an external agent without a program", "[agents.a]\nkind = \"acp\"\n", "agents.a.command must be set"},
+		{"an external agent with fewer turns than none", "[agents.a]\nkind = \"acp\"\ncommand = [\"x\"]\nturns_per_day = -1\n", "agents.a.turns_per_day must be 0 or more"},
 		{"an external agent without time", "[agents.a]\nkind = \"acp\"\ncommand = [\"x\"]\nturn_timeout = \"0s\"\n", "agents.a.turn_timeout must be over 0"},
 		{"a program without the kind", "[agents.a]\ncommand = [\"x\"]\n", "agents.a.command is for the kind \"acp\" alone"},
 		{"a job of an unknown agent", "[jobs.a]\nschedule = \"every 1h\"\nprompt = \"x\"\nagent = \"b\"\n", "jobs.a.agent names the agent \"b\""},

@@ -43,6 +43,12 @@ func (r *turnRunner) steer(ctx context.Context) ([]model.Message, error) {
 	return messages, nil
 }
 
+// Steerable implements delivery.Conversations: an external agent reads no message while it works on a turn.
+func (c *Conversations) Steerable(key string) bool {
+	v, running := c.o.Table.Running(key)
+	return !running || c.definition(v.Turn).External == nil
+}
+
 // tookUp takes the signs away that messages wait.
 func tookUp(messages ...session.Message) {
 	for _, m := range messages {
@@ -95,6 +101,9 @@ func (c *Conversations) busy(ctx context.Context, u use) (string, error) {
 			fmt.Fprintf(&b, "/busy %s: %s\n", m, busyWords[m])
 		}
 		b.WriteString("For one message, in any mode: /steer TEXT and /queue TEXT.")
+		if d := c.now().Roster.Pick(session.Owner(u.key), u.msg.Role, u.msg.Agent); d.External != nil {
+			fmt.Fprintf(&b, "\nThe agent %s is an external program, which reads nothing during a turn: a message that it should read waits, as with queue.", d.Name)
+		}
 		return b.String(), nil
 	}
 	mode := session.Busy(strings.ToLower(u.arg))

@@ -29,7 +29,8 @@ func (i *Intake) Busy(key string) session.Busy {
 	return session.BusyQueue
 }
 
-// mannered is a message of a chat with what becomes of it while a turn runs. One with files is not read by a turn that runs.
+// mannered is a message of a chat with what becomes of it while a turn runs. One with files is not read by a turn that runs, and an
+// external agent reads none: such a message waits, as its chat reads.
 func (i *Intake) mannered(in adapter.Inbound, r request, m session.Message) session.Message {
 	if r.command != "" {
 		return m
@@ -38,7 +39,7 @@ func (i *Intake) mannered(in adapter.Inbound, r request, m session.Message) sess
 	if m.Busy == "" {
 		m.Busy = i.Busy(in.Session)
 	}
-	if m.Busy == session.BusySteer && len(in.Files) > 0 {
+	if m.Busy == session.BusySteer && (len(in.Files) > 0 || !i.o.Conversations.Steerable(in.Session)) {
 		m.Busy = session.BusyQueue
 	}
 	if m.Joins && (in.Forwarded || utf8.RuneCountInString(in.Text) >= session.Long) {

@@ -157,6 +157,7 @@ func TestCV11_WhatBecomesOfAMessageDuringATurn(t *testing.T) {
 		key    string
 		manner Manner
 		chosen session.Busy
+		deaf   bool
 		in     adapter.Inbound
 		busy   session.Busy
 		joins  bool
@@ -171,6 +172,9 @@ func TestCV11_WhatBecomesOfAMessageDuringATurn(t *testing.T) {
 		{name: "once, it waits, on its own", key: "chat:dm:1", in: written("1", "/queue hi"), busy: session.BusyQueue, text: "hi"},
 		{name: "the last word counts", key: "chat:dm:1", in: written("1", "/queue /steer hi"), busy: session.BusySteer, joins: true, text: "hi"},
 		{name: "with files it waits", key: "chat:dm:1", in: adapter.Inbound{Text: "look", Files: []adapter.File{{Ref: "1"}}}, busy: session.BusyQueue, joins: true, text: "look"},
+		{name: "a turn that reads nothing lets it wait", key: "chat:dm:1", deaf: true, in: written("1", "hi"), busy: session.BusyQueue, joins: true, text: "hi"},
+		{name: "so it does once", key: "chat:dm:1", deaf: true, in: written("1", "/steer hi"), busy: session.BusyQueue, joins: true, text: "hi"},
+		{name: "it is interrupted all the same", key: "chat:dm:1", deaf: true, chosen: session.BusyInterrupt, in: written("1", "hi"), busy: session.BusyInterrupt, joins: true, text: "hi"},
 		{name: "a long one waits for more", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: written("1", long), busy: session.BusySteer, joins: true, join: time.Second, text: long},
 		{name: "so does one that is passed on", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: adapter.Inbound{Text: "hi", Forwarded: true}, busy: session.BusySteer, joins: true, join: time.Second, text: "hi"},
 		{name: "one character less does not", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: written("1", long[2:]), busy: session.BusySteer, joins: true, text: long[2:]},
@@ -179,6 +183,7 @@ func TestCV11_WhatBecomesOfAMessageDuringATurn(t *testing.T) {
 			r := &reacting{world: newWorld()}
 			r.manner = tc.manner
 			i := waiting(t, r)
+			i.o.Conversations.(*house).deaf = tc.deaf
 			if tc.chosen != "" {
 				i.o.Table.SetBusy(tc.key, tc.chosen, session.Message{})
 			}

@@ -38,6 +38,8 @@ type Conversations interface {
 	Begin(t *session.Turn)
 	// Interrupt ends a running turn with cause. It returns when the turn has ended or was released.
 	Interrupt(ctx context.Context, key, turn string, cause error) (string, error)
+	// Steerable reports whether the turn that runs in the session of key, if one does, reads messages after its steps.
+	Steerable(key string) bool
 	// Gathered ends the wait of a message for more of it.
 	Gathered(key string)
 	// Knows reports whether there is a chat command of this name.

@@ -28,6 +28,7 @@ type house struct {
 	commands []string
 	gathered []string
 	refused  int
+	deaf     bool // running turns read nothing
 }
 
 func (h *house) PutInbox(_ context.Context, v store.Inbox) (string, bool, error) {
@@ -74,6 +75,8 @@ func (h *house) TakeAnswer(context.Context, string, session.Message) (bool, erro
 func (h *house) IsWork(name string) bool { return name == "background" }
 
 func (h *house) Interrupt(context.Context, string, string, error) (string, error) { return "", nil }
+
+func (h *house) Steerable(string) bool { return !h.deaf }
 
 func (h *house) RunCommand(_ context.Context, name, arg, _ string, _ session.Message) {
 	h.commands = append(h.commands, strings.TrimSpace(name+" "+arg))

@@ -13,7 +13,7 @@ func (g *Gateway) external(of *generation, name string, d config.Definition) age
 		return nil
 	}
 	return g.externals.External(acp.Definition{
-		Name: name, Command: d.Command, TurnTimeout: d.TurnTimeout.Duration,
+		Name: name, Command: d.Command, TurnTimeout: d.TurnTimeout.Duration, TurnsPerDay: d.TurnsPerDay,
 		Environments: g.trust.environments.With(of.places), Gate: g.approvals.Gate(of.terms),
 		OnMachine: func(call tool.Call) bool { return !g.opts.Root || g.runsAsRoot(call) },
 	})

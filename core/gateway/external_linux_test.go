@@ -160,3 +160,45 @@ func TestHR7_AStopEndsAnExternalAgentThatIgnoresIt(t *testing.T) {
 		t.Errorf("the program %d is still there after the stop (%s)", pid, r.Outcome)
 	}
 }
+
+// TR8: an external agent that does not say what it used is bounded by its turns of a day; the refusal names the bound.
+func TestTR8_AnExternalAgentThatReportsNothingIsBoundedByTurns(t *testing.T) {
+	t.Setenv(acpagent.Folder, t.TempDir())
+	l := start(t, external(""), func(s *setup) { s.cfg.Agents["coder"].TurnsPerDay = 2 })
+	const key, other = "api:user:a", "api:user:b"
+	for range 3 {
+		if got := l.says(key, "say hello"); got != "hello" {
+			t.Errorf("a turn whose use is said is answered %q", got)
+		}
+	}
+	for range 2 {
+		if got := l.says(key, "mute", "say hello"); got != "hello" {
+			t.Errorf("a turn within the bound is answered %q", got)
+		}
+	}
+	for _, key := range []string{key, other} {
+		got := l.await(l.send(key, "say hello"))
+		if !ops.HasCode(got.err, ops.CodeBudget) || !strings.Contains(got.err.Error(), "2 of 2 turns today") || !strings.Contains(got.err.Error(), "agents.coder.turns_per_day") {
+			t.Errorf("a turn beyond the bound is answered %q, %v", got.text, got.err)
+		}
+	}
+}
+
+// CV11: an external agent reads no message during its turn, and no chat hears that it does.
+func TestCV11_AMessageWaitsBehindTheTurnOfAnExternalAgent(t *testing.T) {
+	t.Setenv(acpagent.Folder, t.TempDir())
+	l := start(t, external(""), func(s *setup) { s.cfg.Routes[0].Match = "*" })
+	l.say("chat:dm:1", "1", "wait")
+	l.running("chat:dm:1")
+	l.wait("the program works", func() bool { held := l.g.held.Rows(); return len(held) == 1 && held[0].State == ops.HeldReady })
+	l.say("chat:dm:1", "1", "say second")
+	l.wait("the chat hears that the message waits", func() bool { return l.heard("this one is next") })
+	if l.heard("after the running step") {
+		t.Error("the chat heard that the turn reads the message")
+	}
+	if got := l.ask("chat:dm:1", "/busy"); !strings.Contains(got, "reads nothing during a turn") {
+		t.Errorf("/busy says %q", got)
+	}
+	l.do(ops.Command{Verb: ops.VerbInterrupt, Target: "chat:dm:1"})
+	l.wait("the message is the next turn", func() bool { return l.heard("second") })
+}

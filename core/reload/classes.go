@@ -70,6 +70,7 @@ var rows = []struct {
 
 	{secure, "agents.NAME.kind agents.NAME.command agents.NAME.servers"},
 	{free, "agents.NAME.turn_timeout"},
+	{rises, "agents.NAME.turns_per_day"},
 	{secure, "servers.NAME servers.NAME.preset servers.NAME.command servers.NAME.url servers.NAME.headers_env servers.NAME.env servers.NAME.tools"},
 	{grows, "servers.NAME.trusted"},
 	{free, "servers.NAME.scope servers.NAME.timeout servers.NAME.idle"},
