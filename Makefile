@@ -39,10 +39,10 @@ PACKAGES   := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $
 RACE       := -race -gcflags=modernc.org/...=-race=false -gcflags=modernc.org/sqlite= -vet=off
 export GORACE := atexit_sleep_ms=0
 
-test: ## every test, with the race detector; without it those of package core, which read the sources
+test: ## every test, with the race detector; without it those that read the sources and those of the built program, which has none
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core
-	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v '/core$$')
+	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core ./cmd/gatewaytui/e2e
+	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v -e '/core$$' -e '/e2e$$')
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
 	$(GO) test -short -p $(PACKAGES) -timeout 2m ./...

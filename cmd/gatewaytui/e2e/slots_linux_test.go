@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/soak"
 )
 
 // No hidden queue: of 600 calls that hang 512 are at the endpoint, and 88 rows say what they wait for.
@@ -52,7 +53,7 @@ func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
 func TestConnectionsToTheModelAreReused(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const turns = 10
-	for _, clients := range []int{1, 8, 100} {
+	for _, clients := range []int{1, 8, soak.Count(t, 25, 100)} {
 		t.Run(fmt.Sprintf("%d clients", clients), func(t *testing.T) {
 			var accepted atomic.Int64
 			s := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) { completed(w, "fine", "stop") })
