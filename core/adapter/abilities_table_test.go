@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/adapter/discord"
+	"gatewaytui/core/adapter/feishu"
 	"gatewaytui/core/adapter/telegram"
 )
 
@@ -19,7 +20,7 @@ var cell = regexp.MustCompile("^(`[^`]+`(?:, `[^`]+`)*) \\((double|peer|double, 
 
 func TestPL1_TheTableOfAbilitiesIsTrue(t *testing.T) {
 	platforms := map[string]adapter.Able{
-		"telegram": telegram.New(telegram.Options{}), "discord": discord.New(discord.Options{}), "demo": demo.New(demo.Spec{Name: "harbour", Behaviour: "good"}, demo.Options{}),
+		"telegram": telegram.New(telegram.Options{}), "discord": discord.New(discord.Options{}), "feishu": feishu.New(feishu.Options{}), "demo": demo.New(demo.Spec{Name: "harbour", Behaviour: "good"}, demo.Options{}),
 	}
 	table := rowsOf(t, "| ability |")
 	header := table[0]

@@ -1,0 +1,136 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/conformance"
+	"gatewaytui/core/adapter/feishu/feishutest"
+	"gatewaytui/fixtures/pipenet"
+	"gatewaytui/fixtures/syncbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	secret   = "c4naryc4naryc4naryc4nary"
+	owner    = "ou_4711"
+	stranger = "ou_666"
+	group    = feishutest.Group
+)
+
+// world is a bot and its server on a network of pipes, in a bubble of virtual time.
+type world struct {
+	*testing.T
+	*Platform
+	api  *feishutest.Server
+	wire *pipenet.Listener
+	in   *conformance.Receiver
+	log  *syncbuf.Buffer
+}
+
+// simulate runs f in a bubble. At its end nothing may be left over, and neither the secret nor a token must have been logged.
+func simulate(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, api: feishutest.Unstarted(secret), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
+		w.Platform = New(Options{
+			AppID: feishutest.AppID, Secret: secret, SecretSource: "FEISHU_SECRET", BaseURL: w.api.URL, Groups: []string{group},
+			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		w.in.Only([]string{owner})
+		w.api.Name(owner, "alice")
+		w.dial = w.wire.Dial
+		server := &http.Server{Handler: w.api, ErrorLog: log.New(io.Discard, "", 0)}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = server.Serve(w.wire) // it ends with the listener
+		}()
+		defer func() {
+			w.api.Close()
+			server.Close()
+			<-served
+			if text := w.log.String(); strings.Contains(text, secret) || strings.Contains(text, "t-g1") {
+				t.Errorf("the secret or a token stands in the log:\n%s", text)
+			}
+		}()
+		f(w)
+	})
+}
+
+// dialUp makes a connection. The caller takes it down.
+func (w *world) dialUp() *conn {
+	w.Helper()
+	c, err := w.Connect(w.Context(), w.in)
+	if err != nil {
+		w.Fatalf("connect: %v", err)
+	}
+	return c.(*conn)
+}
+
+// up runs f with a connection, and takes that down.
+func (w *world) up(f func(c *conn)) {
+	w.Helper()
+	c := w.dialUp()
+	defer w.down(c)
+	f(c)
+}
+
+// down takes a connection down.
+func (w *world) down(c *conn) {
+	w.Helper()
+	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		w.Logf("disconnect: %v", err)
+	}
+}
+
+// say is a message of the owner to the bot alone.
+func (w *world) say(text string) string {
+	return w.api.Say(feishutest.Says{User: owner, Text: text})
+}
+
+// after lets d pass, and everything that can run run.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d) // virtual
+	synctest.Wait()
+}
+
+func (w *world) wantTexts(want ...string) {
+	w.Helper()
+	w.in.WantTexts(w, want...)
+}
+
+// wantSent looks at the beginnings of what was sent.
+func (w *world) wantSent(want ...string) {
+	w.Helper()
+	got := w.api.Sent()
+	ok := len(got) == len(want)
+	for i := 0; ok && i < len(got); i++ {
+		ok = strings.HasPrefix(got[i].Text, want[i])
+	}
+	if !ok {
+		w.Errorf("sent %+v, want texts that begin with %q", got, want)
+	}
+}
+
+func (w *world) send(c *conn, text string) error {
+	_, err := c.Send(w.Context(), adapter.Outgoing{Target: owner, Text: text})
+	return err
+}
+
+func is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
