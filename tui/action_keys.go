@@ -18,6 +18,7 @@ var (
 	ofSessions = []views.View{views.Sessions, views.Agents}
 	ofStop     = []views.View{views.Shutdown}
 	ofAdapters = []views.View{views.Overview, views.Adapters}
+	ofCached   = []views.View{views.Sessions, views.Agents, views.Held}
 	ofHeld     = []views.View{views.Held}
 	ofTurns    = []views.View{views.Overview, views.Sessions, views.Agents}
 	onStopNow  = []views.StopPage{views.StopNow}
@@ -32,7 +33,7 @@ func actionBindings() []binding {
 			verb: ops.VerbReset, asks: bySession, marks: true,
 		},
 		{
-			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofSessions,
+			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofCached,
 			verb: ops.VerbEvict, asks: byProcesses, disabledReason: needsAgent, marks: true,
 			target: func(f keyContext) ops.Command {
 				cmd := aim(ops.VerbEvict, f)

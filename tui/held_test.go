@@ -21,6 +21,7 @@ func withHeld() *gateway {
 	g.snap.Held = []ops.Held{
 		{Kind: ops.HeldServer, ID: "files", Session: "api:user:alice", Owner: "mcp:files", State: ops.HeldReady},
 		{Kind: ops.HeldServer, ID: "files", Session: "cli:local", Owner: "mcp:files", State: ops.HeldFailed},
+		{Kind: ops.HeldAgent, ID: "coder", Session: "cli:local", Owner: "acp", State: ops.HeldReady},
 		{Kind: ops.HeldHook, ID: "notify", Owner: "hook", State: ops.HeldStarting},
 	}
 	g.snap.Jobs = []ops.Job{
@@ -31,7 +32,7 @@ func withHeld() *gateway {
 }
 
 func TestEachKeyOfTheViewHeldActsOnItsRow(t *testing.T) {
-	const restart, job, paused, hook = "/github", "/morning", "/report", "/notify"
+	const restart, job, paused, hook, agent = "/github", "/morning", "/report", "/notify", "/coder"
 	for _, tc := range []struct {
 		name, row string
 		keys      []string
@@ -47,6 +48,9 @@ func TestEachKeyOfTheViewHeldActsOnItsRow(t *testing.T) {
 		{"X deletes a job, after a yes", job, []string{"X", "y"}, "jobs.delete morning"},
 		{"R does nothing to a job", job, []string{"R", "y"}, ""},
 		{"X and t do nothing to a server", restart, []string{"X", "y", "t"}, ""},
+		{"E ends an external agent with the cached agent of its session", agent, []string{"E", "y"}, "session.evict cli:local"},
+		{"E does nothing to a hook", hook, []string{"E", "y"}, ""},
+		{"R does nothing to an external agent", agent, []string{"R", "y"}, ""},
 		{"no key acts on a hook", hook, []string{"R", "y", "t", "P", "c", "X", "y"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -74,7 +78,7 @@ func TestTheViewHeldListsServersThatDoNotRunAndJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, withHeld(), Options{})
 		b.patiently("9")
-		want := []string{"server files of api:user:alice", "server files of cli:local", "server github", "hook notify", "job morning", "job report"}
+		want := []string{"server files of api:user:alice", "server files of cli:local", "server github", "acp coder of cli:local", "hook notify", "job morning", "job report"}
 		if got := views.Keys(&b.m.shown, views.Held); strings.Join(got, ",") != strings.Join(want, ",") {
 			t.Errorf("the view lists %q, want %q", got, want)
 		}

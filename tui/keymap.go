@@ -274,7 +274,9 @@ func (m *model) keyContext(newest bool) keyContext {
 	case views.Adapters:
 		f.adapter = row(l, snap.Adapters, adapterKey)
 	case views.Held:
-		f.held = row(l, snap.Held, heldKey)
+		if f.held = row(l, snap.Held, heldKey); f.held != nil && f.held.Kind == ops.HeldAgent { // its program ends with the cached agent of its session
+			f.session = find(snap.Sessions, f.held.Session, sessionKey)
+		}
 	}
 	f.phase, f.item = m.stopChoice()
 	f.page, f.life, f.last = m.leaf(), m.life(), m.stop
