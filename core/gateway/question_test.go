@@ -56,9 +56,10 @@ func TestTR4_TheNextMessageAnswersTheQuestion(t *testing.T) {
 		}
 		return len(states) >= 2
 	})
-	if s := l.session("chat:dm:1"); s.State != ops.SessionIdle || s.Queued != 0 {
-		t.Errorf("afterwards the session is %+v", s)
-	}
+	l.wait("afterwards the session is idle and nothing waits in it", func() bool {
+		s := l.session("chat:dm:1")
+		return s.State == ops.SessionIdle && s.Queued == 0
+	})
 	for _, text := range l.chat.messages() {
 		if strings.Contains(text, "you said 2") {
 			t.Errorf("the answer became a turn of its own: %q", l.chat.messages())
