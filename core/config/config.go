@@ -255,6 +255,7 @@ type Adapters struct {
 	API      API      `toml:"api" doc:"An OpenAI-compatible HTTP server."`
 	Telegram Telegram `toml:"telegram" doc:"A Telegram bot, by long polling."`
 	Discord  Discord  `toml:"discord" doc:"A Discord bot, over its gateway."`
+	Feishu   Feishu   `toml:"feishu" doc:"A bot of Feishu or Lark, over its long connection."`
 	Webhook  Webhook  `toml:"webhook" doc:"An HTTP server for messages of other programs, which sign them."`
 }
 

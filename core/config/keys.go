@@ -88,7 +88,7 @@ func isSection(name string) bool {
 
 // namesSecret reports whether the key's value says where a secret is.
 func namesSecret(name string) bool {
-	return slices.ContainsFunc([]string{"key_env", "key_file", "token_env", "token_file", "secret_env", "headers_env"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.ContainsFunc([]string{"key_env", "key_file", "token_env", "token_file", "secret_env", "secret_file", "headers_env"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // keyName joins the parts of a key as TOML writes them, cleaned and cut: the parts of a hostile file are anything.

@@ -160,6 +160,13 @@ var rules = []rule{
 	{[]string{"adapters.discord.allow"}, func(c *Config) string { return wrongIDs("users", c.Adapters.Discord.Allow) }},
 	{[]string{"adapters.discord.groups"}, func(c *Config) string { return wrongIDs("guilds and channels", c.Adapters.Discord.Groups) }},
 
+	httpURL("adapters.feishu.base_url"),
+	holds("must not be empty", func(c *Config) bool {
+		return !c.Adapters.Feishu.Enabled || c.Adapters.Feishu.BaseURL != ""
+	}, "adapters.feishu.base_url", "adapters.feishu.enabled"),
+	holds("must be the id of an app, which begins with cli_", func(c *Config) bool {
+		return !c.Adapters.Feishu.Enabled || feishuApp.MatchString(c.Adapters.Feishu.AppID)
+	}, "adapters.feishu.app_id", "adapters.feishu.enabled"),
 	{[]string{"adapters.telegram.groups"}, func(c *Config) string {
 		if i := slices.IndexFunc(c.Adapters.Telegram.Groups, func(id int64) bool { return id >= 0 }); i >= 0 {
 			return fmt.Sprintf("must hold ids of groups, which are under 0, not %d", c.Adapters.Telegram.Groups[i])

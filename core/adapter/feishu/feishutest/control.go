@@ -164,6 +164,13 @@ func (s *Server) Name(user, name string) {
 	s.people[user] = name
 }
 
+// Revoke takes these permissions from the app.
+func (s *Server) Revoke(permissions ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = permissions
+}
+
 // Expire ends the token of the bot.
 func (s *Server) Expire() {
 	s.mu.Lock()

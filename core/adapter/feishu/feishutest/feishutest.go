@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,7 @@ type Server struct {
 	every   time.Duration // between two pings of a client
 	pieces  int           // how many frames an event comes in
 
+	revoked   []string          // permissions that the app does not have
 	people    map[string]string // names, by id; a person who is not there may not be looked up
 	chats     map[string]string // the chat of a message
 	said      map[string]fields // the messages of people, as a call about one gives them
@@ -228,6 +230,8 @@ func (s *Server) perform(r *http.Request) answer {
 			return answer{data: fields{"user": fields{"open_id": parts[3], "name": name}}}
 		}
 		return refusedWith(99991672, "Access denied. One of the following scopes is required: [contact:user.base:readonly]")
+	case call == "/application/v6/scopes":
+		return answer{data: fields{"scopes": s.scopes()}}
 	case call == "/im/v1/messages":
 		return s.post(r.URL.Query().Get("receive_id_type"), "", body.payload)
 	case call == "/im/v1/images" || call == "/im/v1/files":
@@ -236,6 +240,21 @@ func (s *Server) perform(r *http.Request) answer {
 		return s.message(r, parts[3], parts[4:], body.payload, body.Reaction.Emoji)
 	}
 	return refusedWith(99991404, "not found")
+}
+
+// scopes are the permissions of the app as a call about them gives them.
+func (s *Server) scopes() (all []fields) {
+	for _, name := range []string{
+		"im:message:send_as_bot", "im:message.p2p_msg:readonly", "im:message.group_at_msg:readonly", "im:message:readonly", "im:resource",
+		"im:message.reactions:write_only", "im:message.reactions:read", "contact:user.base:readonly",
+	} {
+		status := 1
+		if slices.Contains(s.revoked, name) {
+			status = 2
+		}
+		all = append(all, fields{"scope_name": name, "grant_status": status, "scope_type": "tenant"})
+	}
+	return all
 }
 
 // message is a call about one message.
