@@ -41,14 +41,20 @@ func page(t testing.TB, text string) *httptest.Server {
 // browsers is a config with a browser that reaches one site of this machine, without a question.
 func browsers(t testing.TB, site *httptest.Server) (config string) {
 	t.Helper()
-	soak.Peer(t, "chromium", "apt-get install chromium")
-	server := filepath.Join(npmtest.Install(t, "@playwright/mcp", browser.Version), "node_modules", ".bin", "playwright-mcp")
+	server := browserServer(t, site)
 	script := filepath.Join(t.TempDir(), "browsing.toml")
 	if err := os.WriteFile(script, []byte(browsing), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("[model]\nscript = %q\n[agent]\nservers = [\"browser\"]\n[servers.browser]\npreset = \"browser\"\ncommand = [%q]\ntimeout = \"2m\"\n[web]\nallow_private = [%q]\n",
-		script, server, strings.TrimPrefix(site.URL, "http://"))
+	return fmt.Sprintf("[model]\nscript = %q\n[agent]\nservers = [\"browser\"]\n", script) + server
+}
+
+// browserServer is the part of a config that has the server browser, which reaches one site of this machine.
+func browserServer(t testing.TB, site *httptest.Server) (config string) {
+	t.Helper()
+	soak.Peer(t, "chromium", "apt-get install chromium")
+	server := filepath.Join(npmtest.Install(t, "@playwright/mcp", browser.Version), "node_modules", ".bin", "playwright-mcp")
+	return fmt.Sprintf("[servers.browser]\npreset = \"browser\"\ncommand = [%q]\ntrusted = [\"*\"]\ntimeout = \"2m\"\n[web]\nallow_private = [%q]\n", server, strings.TrimPrefix(site.URL, "http://"))
 }
 
 // folders are those of browsers in a home.

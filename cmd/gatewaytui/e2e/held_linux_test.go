@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/acpagent"
@@ -15,10 +16,12 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// holder is a gateway that holds something of each kind, none of which ends when it is asked to.
+// holder is a gateway that holds something of each kind, none of which ends when it is asked to. Browsers, which do, are among them under
+// make soak.
 type holder struct {
 	*gateway
-	servers, agents, jobs, hooks int
+	servers, agents, jobs, hooks, browsers int
+	config                                 string
 }
 
 // hoarding is the script of its model: "serve N" calls a tool of the server N, "stuck N" one that does not return.
@@ -36,12 +39,14 @@ func hoarding(servers int) string {
 func hoard(t *testing.T) *holder {
 	t.Helper()
 	h := &holder{servers: 6, agents: 2, jobs: 3, hooks: 2}
-	if soak.On() {
-		h.servers, h.agents, h.jobs, h.hooks = 20, 5, 10, 5
+	if !soak.On() {
+		t.Parallel() // it mostly waits; under make soak its browsers do not
+	} else {
+		h.servers, h.agents, h.jobs, h.hooks, h.browsers = 20, 5, 10, 5, 5
 	}
 	setenv(t, acpagent.Folder, t.TempDir())
 	script := filepath.Join(t.TempDir(), "script.toml")
-	if err := os.WriteFile(script, []byte(hoarding(h.servers)), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(hoarding(h.servers)+browsing), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var config strings.Builder
@@ -61,7 +66,18 @@ func hoard(t *testing.T) *holder {
 		fmt.Fprintf(&config, "[hooks.h%d]\non = [\"gateway.state\", \"agent.cached\"]\ncommand = [\"bash\", \"-c\", \"trap '' TERM; setsid sleep 3600 & sleep 3600\"]\ntimeout = \"1h\"\n", i)
 	}
 	fmt.Fprintf(&config, "[agent]\nservers = [%s]\n", strings.Join(names, ", "))
-	h.gateway = start(t, newHome(t), config.String())
+	site := page(t, "for the browsers")
+	if h.browsers > 0 {
+		config.WriteString(browserServer(t, site) + "[agents.surfer]\nservers = [\"browser\"]\n[[routes]]\nmatch = \"api:user:surfer*\"\nagent = \"surfer\"\n")
+	}
+	h.config = config.String()
+	h.gateway = start(t, newHome(t), h.config)
+	for i := range h.browsers { // on a busy machine a browser may need more than one start, each of which has a limit
+		eventually.True(t, fmt.Sprintf("the browser %d shows a page", i), func() bool {
+			reply, status := h.chat(fmt.Sprintf("surfer%d", i), "go: "+site.URL)
+			return status == http.StatusOK && strings.Contains(reply, "A page")
+		})
+	}
 	for i := range h.servers {
 		if reply, status := h.chat("a", fmt.Sprintf("serve %d", i)); status != http.StatusOK || !strings.Contains(reply, "hello") {
 			t.Fatalf("the server %d answers %d %s", i, status, reply)
@@ -78,8 +94,9 @@ func hoard(t *testing.T) *holder {
 		}
 	}
 	eventually.True(t, "everything is held", func() bool {
-		return h.held(ops.HeldServer) == h.servers && h.held(ops.HeldAgent) == h.agents && h.held(ops.HeldHook) >= h.hooks && h.jobsRun() == h.jobs
+		return h.held(ops.HeldServer) == h.servers && h.held(ops.HeldAgent) == h.agents && h.held(ops.HeldHook) >= h.hooks && h.jobsRun() == h.jobs && h.held(ops.HeldBrowser) == h.browsers
 	})
+	t.Logf("held are %d servers, %d agents, %d jobs, %d hooks and %d browsers, in %d processes", h.servers, h.agents, h.jobs, h.hooks, h.browsers, len(marked(t, h.life)))
 	return h
 }
 
@@ -117,7 +134,6 @@ func (h *holder) nothingLeft() {
 }
 
 func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *testing.T) {
-	t.Parallel() // it mostly waits
 	h := hoard(t)
 	var plan struct {
 		WorstMS int64 `json:"worst_case_ms"`
@@ -128,6 +144,10 @@ func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *te
 		t.Errorf("the stop ended with %d", code)
 	}
 	h.nothingLeft()
+	t.Logf("the stop took %v, its plan has %d ms", took, plan.WorstMS)
+	if names := folders(h.home); len(names) != 0 {
+		t.Errorf("the folders of browsers are left: %q", names)
+	}
 	report := h.await("the report of the stop", func(l line) bool { return l.text("msg") == "stopped" })
 	if elapsed := report.number("elapsed_ms"); plan.WorstMS == 0 || elapsed > float64(plan.WorstMS)+50 {
 		t.Errorf("the stop took %.0f ms (%v), and %d ms is its plan", elapsed, took, plan.WorstMS)
@@ -135,25 +155,52 @@ func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *te
 }
 
 func TestS10_AGatewayThatIsKilledWithEverythingHeldLeavesNothing(t *testing.T) {
-	t.Parallel() // it mostly waits
 	h := hoard(t)
 	if err := h.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	h.exit()
+	began := time.Now()
 	h.nothingLeft()
+	t.Logf("nothing was left %v after the SIGKILL", time.Since(began))
 }
 
-func TestS12_AResetLeavesNothingOfWhatItsSessionHeld(t *testing.T) {
-	t.Parallel() // it mostly waits
+func TestS12_AResetAndAnExpiryLeaveNothingOfWhatTheirSessionsHeld(t *testing.T) {
 	h := hoard(t)
 	shared := h.servers / 2
-	for _, user := range []string{"a", "external0", "external1"} {
+	users := []string{"a", "external0", "external1"}
+	reset := h.browsers / 2
+	for i := range reset {
+		users = append(users, fmt.Sprintf("surfer%d", i))
+	}
+	began := time.Now()
+	for _, user := range users {
 		if reply, status := h.chat(user, "/new"); status != http.StatusOK {
 			t.Fatalf("%d %s", status, reply)
 		}
 	}
 	eventually.True(t, "the sessions hold nothing", func() bool {
-		return h.held(ops.HeldServer) == shared && h.held(ops.HeldAgent) == h.agents-2
+		return h.held(ops.HeldServer) == shared && h.held(ops.HeldAgent) == h.agents-2 && h.held(ops.HeldBrowser) == h.browsers-reset
 	})
+	t.Logf("the sessions that were reset held nothing after %v", time.Since(began))
+	if reply, status := h.chat("idle", "serve 0"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, reply)
+	}
+	if n := h.held(ops.HeldServer); n != shared+1 {
+		t.Fatalf("%d servers are held, want %d", n, shared+1)
+	}
+	h.edit(h.config + "[session]\nidle_reset = \"100ms\"\n")
+	if out, code := h.verb("reload"); code != 0 {
+		t.Fatalf("reload: exit code %d, %s", code, out)
+	}
+	began = time.Now()
+	eventually.True(t, "the sessions that expired hold nothing", func() bool {
+		return h.held(ops.HeldServer) == shared && h.held(ops.HeldBrowser) == 0 && len(folders(h.home)) == 0
+	})
+	t.Logf("the sessions that expired held nothing after %v", time.Since(began))
+	for _, command := range marked(t, h.life) {
+		if strings.Contains(command, "chromium") || strings.Contains(command, "playwright") {
+			t.Errorf("left of a browser: %s", command)
+		}
+	}
 }
