@@ -116,6 +116,17 @@ func (f forest) standing(t testing.TB) map[process]string {
 	return procs
 }
 
+// asleep are the standing processes that have come to their sleep. A step on the way, such as setsid, has another command.
+func (f forest) asleep(t testing.TB) map[process]string {
+	t.Helper()
+	procs := f.standing(t)
+	maps.DeleteFunc(procs, func(_ process, does string) bool {
+		words := strings.Fields(does) // its state and its command
+		return len(words) < 2 || filepath.Base(words[1]) != "sleep"
+	})
+	return procs
+}
+
 // grown waits until every process of every tree stands and none of them is about to become another: what planted
 // says is all there is, and each is asleep for ever or stopped. Processes of spared are not counted.
 func (f forest) grown(t testing.TB, spared map[process]string) map[process]string {

@@ -209,10 +209,10 @@ func TestHF6_WhatTakesItsTagOffEndsWithItsOwner(t *testing.T) {
 			g, f := startUnder(t, wrapper, home, quick), newForest(t)
 			guardian := g.hold().Guardian
 			g.job("a", script(f)+"; exec sleep "+f.argument(1))
-			eventually.True(t, "both processes stand", func() bool { return len(f.standing(t)) == 2 })
+			eventually.True(t, "both processes stand", func() bool { return len(f.asleep(t)) == 2 })
 			if name != "of the finding" { // it has one tag left, by which it is found
-				// By their pids: a step on the way to the process may have been named as well, and has ended.
-				eventually.True(t, "the journal names both", func() bool { return journalled(t, home, f.standing(t)) == 2 })
+				// By their pids, once they sleep: a step on the way may be named as well, and the process that it starts may not be.
+				eventually.True(t, "the journal names both", func() bool { return journalled(t, home, f.asleep(t)) == 2 })
 			}
 			for _, pid := range []int{guardian, g.cmd.Process.Pid} {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
