@@ -8,6 +8,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
 DUPL       := github.com/mibk/dupl@v1.1.0
 GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
+VULNDB     := https://vuln.go.dev
 
 # The systems that a release has a binary for. check builds and vets each of them.
 TARGETS    := linux/amd64 linux/arm64 darwin/arm64
@@ -41,8 +42,8 @@ export GORACE := atexit_sleep_ms=0
 
 test: ## every test, with the race detector; without it those that read the sources and those of the built program, which has none
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core ./cmd/gatewaytui/e2e
-	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v -e '/core$$' -e '/e2e$$')
+	@CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core ./cmd/gatewaytui/e2e; built=$$?; \
+	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v -e '/core$$' -e '/e2e$$') && exit $$built
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
 	$(GO) test -short -p $(PACKAGES) -timeout 2m ./...
@@ -57,15 +58,15 @@ soak: ## every test with its full counts and every peer, in less than two hours
 
 check: ## format, build and vet for each target, staticcheck, tidy, exported names, lock order and code that is there twice (theme.go and badge.go are tables of colours and of words); known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
-	$(GO) vet ./...
 	@set -e; for target in $(TARGETS); do \
-		echo "build and vet for $$target"; export CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -trimpath ./...; $(GO) vet -trimpath ./...; \
+		echo "build and vet for $$target"; export CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -trimpath -o /dev/null ./cmd/gatewaytui; $(GO) vet -trimpath ./...; \
 	done
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) run ./fixtures/house
 	@out=$$(find core cmd tui views -name '*.go' ! -name '*_test.go' ! -name theme.go ! -name badge.go | $(GO) run $(DUPL) -files -plumbing -t 80); test -z "$$out" || { echo "the same code twice:"; echo "$$out"; exit 1; }
-	@$(GO) run $(GOVULN) ./... || echo "govulncheck: did not run to its end here (its database may be out of reach); not part of the verdict"
+	@curl -sfm 10 -o /dev/null $(VULNDB)/index/db.json || { echo "govulncheck: left out, since $(VULNDB) is out of reach here"; exit 0; }; \
+	$(GO) run $(GOVULN) -db $(VULNDB) ./... || echo "govulncheck: did not run to its end or found something; not part of the verdict"
 
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .
