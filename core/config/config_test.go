@@ -196,7 +196,7 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"an unknown key", "\n[shutdown]\nadapter_timout = \"5s\"\n", 3, 1, "shutdown.adapter_timout", "shutdown.adapter_timeout", "unknown key"},
 		{"an unknown key in the wrong table", "[session]\ndrain_timeout = \"5s\"\n", 2, 1, "session.drain_timeout", "shutdown.drain_timeout", "unknown key"},
 		{"a key without its table", "drain_timeout = \"5s\"\n", 1, 1, "drain_timeout", "shutdown.drain_timeout", "unknown key"},
-		{"an unknown key after valid ones", "[log]\nlevel = \"info\"\n  colour = true\n", 3, 3, "log.colour", "log.level", "unknown key"},
+		{"an unknown key after valid ones", "[log]\nlevel = \"info\"\n  lever = true\n", 3, 3, "log.lever", "log.level", "unknown key"},
 		{"an unknown key in an inline table", "log = {level = \"info\", levle = \"x\"}\n", 1, 24, "log.levle", "log.level", "unknown key"},
 		{"an unknown table", "[shutdwn]\n", 1, 2, "shutdwn", "shutdown", "unknown table"},
 		{"an unknown adapter", "[adapters.telegramm]\nenabled = true\n", 1, 2, "adapters.telegramm", "adapters.telegram", "unknown table"},

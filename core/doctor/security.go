@@ -210,6 +210,10 @@ func (s *survey) people() {
 				"adapters.%s.allow_all lets everyone on %s run commands as the gateway's user", b.Name, b.Title)
 		}
 	}
+	if m := s.c.Adapters.Mail; m.Enabled && m.AuthservID == "" && s.shell() {
+		s.say(High, "mail.unchecked", "set adapters.mail.authserv_id, or take \"terminal\" and \"files\" out of tools.enabled",
+			"adapters.mail.authserv_id is empty: anyone can write a mail with the address of a person who may run commands")
+	}
 	if len(bots) > 0 && len(s.c.Access.Owners) == 0 {
 		s.say(Low, "access.no_owner", "name owners in access.owners, for instance [\"telegram:4711\"]",
 			"the config names no owner, so approvals are answered and people let in on the command line and in the console alone")

@@ -79,6 +79,10 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 		{"the Bot API in the clear", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.BaseURL = true, "http://bots.internal"
 		}, []string{"high telegram.plain_http", "low access.no_owner"}},
+		{"mails whose senders are not checked", func(_ *testing.T, c *config.Config, _ *Facts) { c.Adapters.Mail.Enabled = true }, []string{"high mail.unchecked", "low access.no_owner"}},
+		{"mails whose senders are checked", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Adapters.Mail.Enabled, c.Adapters.Mail.AuthservID = true, "mx.example"
+		}, []string{"low access.no_owner"}},
 		{"a config that everyone may write", func(t *testing.T, _ *config.Config, f *Facts) { f.Config = file(t, 0o666, "") }, []string{"high config.writable"}},
 		{"a config in a folder that everyone may write to", func(t *testing.T, _ *config.Config, f *Facts) {
 			f.Config = file(t, 0o600, "")

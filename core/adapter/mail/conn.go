@@ -173,7 +173,7 @@ func (c *conn) round(box *imap.Client) error {
 			return err
 		}
 	}
-	if box.Can("IDLE") || box.Can("IMAP4REV2") {
+	if idles(box) {
 		err = c.within(c.p.idle+c.p.call, func(ctx context.Context) error { return box.Idle(ctx, c.p.idle) })
 	} else if c.Sleep(c.p.poll) {
 		err = c.within(c.p.call, box.Noop)
@@ -184,6 +184,9 @@ func (c *conn) round(box *imap.Client) error {
 	c.Sleep(c.p.pause)
 	return nil
 }
+
+// idles reports whether the server tells of mails as they arrive.
+func idles(box *imap.Client) bool { return box.Can("IDLE") || box.Can("IMAP4REV2") }
 
 // within runs a command of the mailbox for at most d.
 func (c *conn) within(d time.Duration, f func(ctx context.Context) error) error {
