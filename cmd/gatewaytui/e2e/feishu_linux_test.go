@@ -12,7 +12,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// feishuModel answers with code, runs a command, sends a file, and else says what it was told.
+// feishuModel answers with code, runs a command, sends a file, and else repeats what it hears.
 const feishuModel = `
 [[rule]]
 match = '^code$'
@@ -29,8 +29,8 @@ then  = [{ reply = "sent" }]
 reply = "heard {{input}}"
 `
 
-// PL3, CV7, CV9, TR4: on Feishu a message of a thread is answered in the thread, a command waits for the press of a button, files come and
-// go, and an answer that Feishu took before the gateway was killed is there once.
+// PL3, CV7, CV9, TR4: on Feishu a message of a thread is answered in the thread. A command waits for the press of a button, and files come
+// and go. An answer that Feishu took before the gateway was killed is there once.
 func TestPL3_AConversationOnFeishuOverAKill(t *testing.T) {
 	const secret, person = "c4naryc4naryc4nary", "ou_7"
 	bot := feishutest.New(secret)

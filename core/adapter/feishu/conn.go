@@ -53,6 +53,7 @@ type conn struct {
 	joined  chan struct{}  // closed with the first frame
 	frame   atomic.Int64   // when a frame last came, in Unix nanoseconds
 	ping    atomic.Int64   // the time between two pings
+	paced   chan struct{}  // of one: that time is another one now
 }
 
 // incoming is an event with the last of its frames, which is what is acknowledged.
@@ -64,7 +65,7 @@ type incoming struct {
 func newConn(p *Platform, api *api, r adapter.Receiver, me string) *conn {
 	c := &conn{
 		Life: bot.NewLife(), p: p, api: api, me: me, receiver: r, log: p.log,
-		returned: make(chan struct{}), heard: make(chan struct{}), joined: make(chan struct{}), events: make(chan incoming, maxWaiting),
+		returned: make(chan struct{}), heard: make(chan struct{}), joined: make(chan struct{}), paced: make(chan struct{}, 1), events: make(chan incoming, maxWaiting),
 	}
 	c.notices = bot.NewNotices[address](bot.NoticeOptions{
 		Life: c.Life, Limit: p.notice, Send: c.Send, Door: r, Log: p.log, Unanswered: &p.unanswered,
@@ -177,8 +178,13 @@ func (c *conn) answered(f longconn.Frame) {
 	if f.Header(longconn.HeaderType) != longconn.TypePong || len(f.Payload) == 0 || decode(f.Payload, &config) != nil {
 		return
 	}
-	if every := config.interval(c.p.ping); every > 0 {
-		c.ping.Store(int64(every))
+	every := config.interval(c.p.ping)
+	if every == 0 || c.ping.Swap(int64(every)) == int64(every) {
+		return
+	}
+	select {
+	case c.paced <- struct{}{}:
+	default:
 	}
 }
 
@@ -208,12 +214,25 @@ func (c *conn) knock() {
 			c.over(err)
 			return
 		}
+		if !c.rest() {
+			return
+		}
+	}
+}
+
+// rest waits for the time of the next ping, and reports whether the socket lasted. Where Feishu asks for another time in between, that
+// one begins: the answer to a ping may come before or after the wait has.
+func (c *conn) rest() bool {
+	for {
 		timer := time.NewTimer(time.Duration(c.ping.Load()))
 		select {
 		case <-timer.C:
+			return true
+		case <-c.paced:
+			timer.Stop()
 		case <-c.line.Done():
 			timer.Stop()
-			return
+			return false
 		}
 	}
 }

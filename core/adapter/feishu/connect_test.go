@@ -94,8 +94,8 @@ func TestPingsComeAsOftenAsFeishuAsks(t *testing.T) {
 				w.api.Every(10 * time.Second) // the next answer says so
 				w.after(10 * tc.want)
 				w.after(11 * time.Second)
-				if age := time.Since(c.LastInbound()); age > 10*time.Second {
-					w.Errorf("asked for pings in 10 s, the last frame is %s old", age)
+				if age := time.Since(c.LastInbound()); age > 10*time.Second || c.Err() != nil {
+					w.Errorf("asked for pings in 10 s, the last frame is %s old: %v", age, c.Err())
 				}
 			})
 		})
