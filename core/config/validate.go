@@ -159,6 +159,16 @@ var rules = []rule{
 	}, "adapters.discord.base_url", "adapters.discord.enabled"),
 	{[]string{"adapters.discord.allow"}, func(c *Config) string { return wrongIDs("users", c.Adapters.Discord.Allow) }},
 	{[]string{"adapters.discord.groups"}, func(c *Config) string { return wrongIDs("guilds and channels", c.Adapters.Discord.Groups) }},
+	httpURL("adapters.slack.base_url"),
+	holds("must not be empty", func(c *Config) bool {
+		return !c.Adapters.Slack.Enabled || c.Adapters.Slack.BaseURL != ""
+	}, "adapters.slack.base_url", "adapters.slack.enabled"),
+	{[]string{"adapters.slack.command"}, func(c *Config) string {
+		if name := c.Adapters.Slack.Command; !strings.HasPrefix(name, "/") || strings.ContainsAny(name, " \t") {
+			return "must be a slash command such as \"/gateway\", not " + quote(name)
+		}
+		return ""
+	}},
 
 	httpURL("adapters.feishu.base_url"),
 	holds("must not be empty", func(c *Config) bool {

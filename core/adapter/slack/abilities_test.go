@@ -70,9 +70,9 @@ func TestCV12_ASlashCommandIsAMessage(t *testing.T) {
 	for _, tc := range []struct{ name, text, said string }{
 		{"/stop", "", "/stop"},
 		{"/queue", "one &amp; more", "/queue one & more"},
-		{"/helper", "model gpt", "/model gpt"},
-		{"/helper", "/model gpt", "/model gpt"},
-		{"/helper", "", "/help"},
+		{"/gateway", "model gpt", "/model gpt"},
+		{"/gateway", "/model gpt", "/model gpt"},
+		{"/gateway", "", "/help"},
 	} {
 		simulate(t, func(w *world) {
 			w.up(func(*conn) {

@@ -4,22 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 )
-
-// scopes are what the bot's token needs, and what for; without the first the bot is dumb, without another it lacks that.
-var scopes = []struct{ name, use string }{
-	{"chat:write", "answers"},
-	{"im:history", "direct messages"},
-	{"users:read", "the names of people"},
-	{"reactions:write", "signs on messages"},
-	{"files:read", "files that people send"},
-	{"files:write", "files that the agent sends"},
-}
 
 // Connect implements adapter.Platform. When it returns without an error, Slack has said hello.
 //
@@ -75,16 +64,8 @@ func (a *api) self(ctx context.Context) (me self, err error) {
 	if !isID(me.User) || !isID(me.Team) {
 		return self{}, errors.New("auth.test: Slack did not say who the bot is")
 	}
-	if has := strings.Fields(strings.ReplaceAll(header.Get("X-OAuth-Scopes"), ",", " ")); len(has) > 0 {
-		var lacks []string
-		for _, s := range scopes {
-			if !slices.Contains(has, s.name) {
-				lacks = append(lacks, s.name+" ("+s.use+")")
-			}
-		}
-		if len(lacks) > 0 && !a.p.lacks.Swap(true) {
-			a.p.log.Warn(ops.LogSlackScopes, "missing", strings.Join(lacks, ", "))
-		}
+	if missing := lacking(header.Get("X-OAuth-Scopes")); len(missing) > 0 && !a.p.lacks.Swap(true) {
+		a.p.log.Warn(ops.LogSlackScopes, "missing", strings.Join(missing, ", "))
 	}
 	return me, nil
 }

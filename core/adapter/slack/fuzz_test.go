@@ -30,7 +30,7 @@ func FuzzEnvelope(f *testing.F) {
 		for _, read := range []func() (event, error){
 			func() (event, error) { return readEvent(from.Payload, me) },
 			func() (event, error) { return readPress(from.Payload, me) },
-			func() (event, error) { return readCommand(from.Payload, me, []string{"stop"}) },
+			func() (event, error) { return readCommand(from.Payload, me, DefaultCommand) },
 		} {
 			if e, err := read(); err == nil && e.kind != nothing {
 				all = append(all, e)

@@ -3,7 +3,6 @@ package slack
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"gatewaytui/core/adapter"
@@ -74,30 +73,29 @@ type command struct {
 }
 
 // readCommand tells what the use of a slash command is to the bot: a message.
-func readCommand(payload json.RawMessage, me self, commands []string) (event, error) {
+func readCommand(payload json.RawMessage, me self, own string) (event, error) {
 	var c command
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return event{}, err
 	}
-	if !isID(c.User) || !isID(c.Channel) || c.Trigger == "" || c.Name == "" {
+	if !isID(c.User) || !isID(c.Channel) || c.Trigger == "" || !strings.HasPrefix(c.Name, "/") {
 		return event{}, nil
 	}
 	e := event{kind: legible, user: c.User, channel: c.Channel, team: cmp.Or(c.Team, me.Team), private: private(c.Channel), at: place{channel: c.Channel}}
 	e.message = adapter.Inbound{
-		Adapter: "slack", Target: e.at.String(), Text: c.said(commands), Mentioned: true, Sender: term.Clean(c.Called, maxName),
+		Adapter: "slack", Target: e.at.String(), Text: c.said(own), Mentioned: true, Sender: term.Clean(c.Called, maxName),
 		Dedupe: "slack:command:" + term.Clean(c.Trigger, 120),
 	}
 	e.chat()
 	return e, nil
 }
 
-// said is what the person would have written instead. A command that the gateway does not know is the app's own: its first word is the
-// chat command.
-func (c command) said(commands []string) string {
-	name, text := strings.TrimPrefix(c.Name, "/"), strings.TrimSpace(plain.Replace(c.Text))
+// said is what the person would have written instead. What stands behind the app's own command is a chat command.
+func (c command) said(own string) string {
+	text := strings.TrimSpace(plain.Replace(c.Text))
 	switch {
-	case slices.Contains(commands, name):
-		return strings.TrimSpace("/" + name + " " + text)
+	case c.Name != own:
+		return strings.TrimSpace(c.Name + " " + text)
 	case text == "":
 		return "/help"
 	}

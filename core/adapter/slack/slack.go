@@ -38,6 +38,9 @@ import (
 // DefaultBaseURL is Slack's own Web API.
 const DefaultBaseURL = "https://slack.com/api"
 
+// DefaultCommand is the slash command behind which chat commands stand.
+const DefaultCommand = "/gateway"
+
 // Options is what New needs.
 type Options struct {
 	// AppToken begins with xapp- and opens the socket; BotToken begins with xoxb- and is for all other calls.
@@ -49,9 +52,8 @@ type Options struct {
 	// Groups are the ids of the channels that the bot listens in; the id of a workspace stands for all of its channels. In others
 	// it says nothing.
 	Groups []string
-	// Commands are the names of the chat commands, without a slash. A slash command of another name is the app's own, and the first
-	// word behind it is the chat command.
-	Commands []string
+	// Command is the slash command behind which a chat command stands; empty is DefaultCommand. Any other slash command is a chat command.
+	Command string
 	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
 	Log *slog.Logger
 }
@@ -101,7 +103,8 @@ func New(o Options) *Platform {
 	o.AppTokenSource = cmp.Or(o.AppTokenSource, "adapters.slack.app_token_env")
 	o.BotTokenSource = cmp.Or(o.BotTokenSource, "adapters.slack.bot_token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
-	o.Groups, o.Commands = slices.Clone(o.Groups), slices.Clone(o.Commands)
+	o.Command = cmp.Or(o.Command, DefaultCommand)
+	o.Groups = slices.Clone(o.Groups)
 	return &Platform{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual}
 }
 

@@ -25,7 +25,7 @@ func (c *conn) take(from envelope) error {
 		e, err = readPress(from.Payload, c.me)
 		at = "before"
 	case "slash_commands":
-		e, err = readCommand(from.Payload, c.me, c.p.o.Commands)
+		e, err = readCommand(from.Payload, c.me, c.p.o.Command)
 		at = "before"
 		if err == nil && e.kind == legible && c.receiver.Admits(e.sender()) {
 			seen = map[string]string{"response_type": "ephemeral", "text": escaped.Replace(term.Clean(e.message.Text, maxUnits/2))}

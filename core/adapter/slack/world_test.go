@@ -49,8 +49,8 @@ func simulate(t *testing.T, f func(w *world)) {
 		w := &world{T: t, api: slacktest.Unstarted(appToken, botToken), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
 		w.Platform = New(Options{
 			AppToken: appToken, AppTokenSource: "SLACK_APP_TOKEN", BotToken: botToken, BotTokenSource: "SLACK_BOT_TOKEN", BaseURL: w.api.URL,
-			Groups: []string{channel}, Commands: []string{"stop", "queue"},
-			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Groups: []string{channel},
+			Log:    slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 		w.in.Only([]string{owner})
 		w.dial = w.wire.Dial
