@@ -15,6 +15,7 @@ import (
 var scopes = []struct{ name, use string }{
 	{"chat:write", "answers"},
 	{"im:history", "direct messages"},
+	{"im:write", "notices to people"},
 	{"channels:history", "messages in channels"},
 	{"users:read", "the names of people"},
 	{"reactions:read", "signs on messages"},

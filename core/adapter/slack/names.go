@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
@@ -19,7 +21,7 @@ const (
 	nameless = time.Minute
 )
 
-// names remembers what people are called. A message does not say it.
+// names remembers what people are called, which a message does not say, or which channel the chat with them is.
 type names struct {
 	mu    sync.Mutex
 	known map[string]string // by user
@@ -76,6 +78,30 @@ func (c *conn) name(user string) string {
 	name = term.Clean(cmp.Or(u.Profile.Shown, u.Real, u.Name), maxName)
 	c.p.names.learn(user, name)
 	return name
+}
+
+// channel is the channel of an address: one that is the id of a person stands for the chat with them, which may have to be opened.
+func (c *conn) channel(ctx context.Context, address string) (string, error) {
+	if !strings.HasPrefix(address, "U") && !strings.HasPrefix(address, "W") {
+		return address, nil
+	}
+	if channel, known := c.p.alone.look(address); known && channel != "" {
+		return channel, nil
+	}
+	var found struct {
+		Channel struct {
+			ID string `json:"id"`
+		} `json:"channel"`
+	}
+	err := c.api.act(ctx, "conversations.open", url.Values{"users": {address}}, &found)
+	switch {
+	case err != nil:
+		return "", unsent(err)
+	case !isID(found.Channel.ID):
+		return "", &adapter.RefusedError{Why: "Slack opened no chat with the person"}
+	}
+	c.p.alone.learn(address, found.Channel.ID)
+	return found.Channel.ID, nil
 }
 
 // recent remembers the messages that were handled last, by adapter.Inbound.Dedupe. The zero value is ready.

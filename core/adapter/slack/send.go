@@ -61,7 +61,12 @@ func (c *conn) about(ctx context.Context, target string, f func(context.Context,
 	if err != nil {
 		return err
 	}
-	return c.While(ctx, func(ctx context.Context) error { return f(ctx, to) })
+	return c.While(ctx, func(ctx context.Context) error {
+		if to.channel, err = c.channel(ctx, to.channel); err != nil {
+			return err
+		}
+		return f(ctx, to)
+	})
 }
 
 // deliver sends the parts of a text. The message first, if it is not empty, becomes the first of them.

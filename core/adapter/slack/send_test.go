@@ -231,3 +231,25 @@ func TestATargetThatIsNotOneOfSlackIsRefused(t *testing.T) {
 		})
 	})
 }
+
+func TestCV14_AMessageToAPersonGoesIntoTheChatWithThem(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			sent, err := c.Send(w.Context(), adapter.Outgoing{Target: owner, Text: "a notice"})
+			if err != nil || w.api.Sent()[0].Channel != dm {
+				w.Fatalf("sent %+v: %v", w.api.Sent(), err)
+			}
+			if _, err := c.Edit(w.Context(), sent.IDs[0], adapter.Outgoing{Target: owner, Text: "changed"}); err != nil {
+				w.Error(err)
+			}
+			w.wantSent("changed")
+			if n := len(w.api.Calls("conversations.open")); n != 1 {
+				w.Errorf("the chat was opened %d times", n)
+			}
+			w.api.Fail("conversations.open", slacktest.Fault{Status: 503})
+			if _, err := c.Send(w.Context(), adapter.Outgoing{Target: "U1", Text: "a notice"}); err == nil || adapter.MayHaveArrived(err) {
+				w.Errorf("a chat that could not be opened returned %v", err)
+			}
+		})
+	})
+}

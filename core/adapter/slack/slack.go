@@ -69,6 +69,7 @@ type Platform struct {
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
 	handled  recent
 	names    names
+	alone    names // the channels of chats with one person
 	unknown  adapter.UnknownUsers[string]
 	unlisted adapter.UnknownUsers[string] // channels outside of Groups in which a user spoke to the bot
 	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.

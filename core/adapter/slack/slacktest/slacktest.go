@@ -119,7 +119,7 @@ func Unstarted(appToken, botToken string) *Server {
 	s := &Server{
 		URL: "http://127.0.0.1:80/api", appToken: appToken, botToken: botToken, tickets: map[string]bool{}, faults: map[string]*Fault{}, last: 1000,
 		files: map[string]upload{}, said: map[string]fields{}, reactions: map[string][]string{},
-		scopes: "chat:write,im:history,channels:history,users:read,reactions:read,reactions:write,files:read,files:write",
+		scopes: "chat:write,im:history,im:write,channels:history,users:read,reactions:read,reactions:write,files:read,files:write",
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
@@ -253,6 +253,8 @@ func (s *Server) perform(method, token string, in url.Values) fields {
 		return fields{"ok": true, "url": "ws" + strings.TrimPrefix(strings.TrimSuffix(s.URL, "/api"), "http") + "/link?ticket=" + ticket}
 	case "users.info":
 		return fields{"ok": true, "user": fields{"id": in.Get("user"), "name": "user", "profile": fields{"display_name": "Alice of " + in.Get("user")}}}
+	case "conversations.open":
+		return fields{"ok": true, "channel": fields{"id": "D" + in.Get("users")}}
 	case "chat.postMessage":
 		return s.post(in)
 	case "chat.update", "chat.delete":
@@ -288,9 +290,6 @@ func (s *Server) perform(method, token string, in url.Values) fields {
 
 func (s *Server) post(in url.Values) fields {
 	m := Message{Channel: in.Get("channel"), Thread: in.Get("thread_ts"), Unfurls: in.Get("unfurl_links") != "false" || in.Get("unfurl_media") != "false"}
-	if strings.HasPrefix(m.Channel, "U") {
-		m.Channel = "D" + m.Channel
-	}
 	if code := m.fill(in, 40000); code != "" {
 		return wrong(code)
 	}
@@ -315,7 +314,7 @@ func (m *Message) fill(in url.Values, most int) (code string) {
 	m.Fallback, m.Blocks = in.Get("text"), json.RawMessage(in.Get("blocks"))
 	shown, err := shownBy(m.Blocks)
 	switch {
-	case m.Channel == "":
+	case m.Channel == "", strings.HasPrefix(m.Channel, "U"): // Slack takes a user here, and nowhere else
 		return "channel_not_found"
 	case err != nil:
 		return "invalid_blocks"
