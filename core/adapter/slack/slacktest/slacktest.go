@@ -269,6 +269,13 @@ func (s *Server) perform(method, token string, in url.Values) fields {
 		}
 		s.statuses = append(s.statuses, in.Get("channel_id")+" "+in.Get("thread_ts")+" "+in.Get("status"))
 		return fields{"ok": true}
+	}
+	return s.filed(method, in)
+}
+
+// filed makes a call about files; the lock is held.
+func (s *Server) filed(method string, in url.Values) fields {
+	switch method {
 	case "files.getUploadURLExternal":
 		if n, err := strconv.Atoi(in.Get("length")); err != nil || n <= 0 || in.Get("filename") == "" {
 			return wrong("invalid_arguments")
