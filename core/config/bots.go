@@ -19,8 +19,8 @@ type Bot struct {
 	// Allow are the ids of the people who may use it, AllowAll lets everyone. Numbers means that these ids are numbers.
 	Allow             []string
 	AllowAll, Numbers bool
-	// BaseURL is the platform's API; empty: it is not spoken to over HTTP.
-	BaseURL string
+	// BaseURL is the platform's API; empty: it is not spoken to over HTTP. BaseKey is its key in the table; empty: base_url.
+	BaseURL, BaseKey string
 	// Mention is which messages of groups it answers; empty: MentionRequired.
 	Mention string
 	// Teardown bounds its end, within shutdown.adapter_timeout; 0: only that does.

@@ -165,7 +165,7 @@ func TestI1_SecretVariablesAreKnown(t *testing.T) {
 	c := Default()
 	c.Adapters.API.KeyEnv = "API_KEY"
 	c.Model.APIKeyEnv = "API_KEY"
-	want := []string{"API_KEY", "DISCORD_TOKEN", "FEISHU_SECRET", "MAIL_PASSWORD", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"}
+	want := []string{"API_KEY", "DISCORD_TOKEN", "FEISHU_SECRET", "MAIL_PASSWORD", "MATRIX_TOKEN", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"}
 	if got := c.SecretVariables(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

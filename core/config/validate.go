@@ -213,7 +213,7 @@ func (l *Loaded) validate() {
 			l.add(l.fault(k.name+" "+wrong, k.name), k.name)
 		}
 	}
-	for _, r := range slices.Concat(rules, trustRules, heldRules) {
+	for _, r := range slices.Concat(rules, trustRules, heldRules, matrixRules) {
 		// A key whose value could not be taken has its default, about which nothing is to be said.
 		if slices.ContainsFunc(r.keys, func(k string) bool { return l.faulty[k] }) {
 			continue

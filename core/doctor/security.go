@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net"
@@ -88,8 +89,8 @@ func (s *survey) network() {
 	}
 	for _, b := range s.c.Adapters.EnabledBots() {
 		if b.BaseURL != "" && plainHTTP(b.BaseURL) {
-			s.say(High, b.Name+".plain_http", "use https in adapters."+b.Name+".base_url",
-				"adapters.%s.base_url is plain http to another machine: the bot's token can be read on the way", b.Name)
+			key := "adapters." + b.Name + "." + cmp.Or(b.BaseKey, "base_url")
+			s.say(High, b.Name+".plain_http", "use https in "+key, "%s is plain http to another machine: the bot's token can be read on the way", key)
 		}
 	}
 	s.webhook()

@@ -111,6 +111,10 @@ var rows = []struct {
 	{switches, "adapters.telegram.allow_all adapters.discord.allow_all"},
 	{free, "adapters.telegram.home adapters.telegram.mention adapters.telegram.teardown adapters.discord.home adapters.discord.teardown"},
 
+	{switches, "adapters.matrix.enabled adapters.matrix.allow_all"},
+	{secure, "adapters.matrix.homeserver adapters.matrix.user adapters.matrix.token_env adapters.matrix.token_file"},
+	{grows, "adapters.matrix.allow adapters.matrix.groups"},
+	{free, "adapters.matrix.home adapters.matrix.mention adapters.matrix.teardown"},
 	{restarts, "console.on_hangup console.texts console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
 	{free, "log.level config.watch"},
 	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever

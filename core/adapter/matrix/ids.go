@@ -25,7 +25,7 @@ const (
 var (
 	isRoom  = regexp.MustCompile(`^![A-Za-z0-9._~=+-]+(?:` + domain + `)?$`)
 	isEvent = regexp.MustCompile(`^\$[A-Za-z0-9._~=+/-]+(?:` + domain + `)?$`)
-	isUser  = regexp.MustCompile(`^@[A-Za-z0-9._=/+-]+(?:` + domain + `)$`)
+	isUser  = regexp.MustCompile(`^@[A-Za-z0-9._=+-]+(?:` + domain + `)$`)
 	// isMedia has no part that is only dots, which would lead elsewhere as a part of a path.
 	isMedia = regexp.MustCompile(`^mxc://([A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*)/([A-Za-z0-9_~=+-][A-Za-z0-9._~=+-]*)$`)
 )

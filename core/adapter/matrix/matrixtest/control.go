@@ -154,6 +154,13 @@ func (s *Server) Leave(room, user string) {
 	s.member(room, user, "", "leave", user)
 }
 
+// Encrypt makes a room one whose messages are encrypted.
+func (s *Server) Encrypt(room string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rooms[room].encrypted = true
+}
+
 // Joined reports whether the bot is in the room.
 func (s *Server) Joined(room string) bool {
 	s.mu.Lock()

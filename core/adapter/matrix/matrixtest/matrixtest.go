@@ -239,6 +239,14 @@ func (s *Server) account(r *http.Request, parts []string, body []byte) reply {
 		return reply{body: fields{"user_id": BotID, "device_id": "TEST"}}
 	case name == "profile/"+BotID+"/displayname", name == "profile/"+BotID:
 		return reply{body: fields{"displayname": BotName}}
+	case name == "joined_rooms":
+		rooms := []string{}
+		for room, r := range s.rooms {
+			if r.members[BotID].membership == "join" {
+				rooms = append(rooms, room)
+			}
+		}
+		return reply{body: fields{"joined_rooms": rooms}}
 	case name == own+"filter":
 		return s.keepFilter(body)
 	case isFilter:

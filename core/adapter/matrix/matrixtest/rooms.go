@@ -11,8 +11,9 @@ import (
 
 // room is a room with who is in it.
 type room struct {
-	members map[string]member
-	typing  bool // the bot
+	members   map[string]member
+	typing    bool // the bot
+	encrypted bool
 }
 
 type member struct{ membership, name string }
@@ -99,13 +100,7 @@ func (s *Server) inRoom(r *http.Request, in, what string, rest []string, body []
 	}
 	switch {
 	case what == "joined_members":
-		joined := fields{}
-		for user, m := range known.members {
-			if m.membership == "join" {
-				joined[user] = fields{"display_name": m.name, "avatar_url": nil}
-			}
-		}
-		return reply{body: fields{"joined": joined}}
+		return known.joined()
 	case what == "send" && len(rest) == 2:
 		return s.send(in, rest[0], rest[1], body)
 	case what == "redact" && len(rest) == 2:
@@ -121,10 +116,21 @@ func (s *Server) inRoom(r *http.Request, in, what string, rest []string, body []
 		return s.relations(in, rest[0], rest[1], rest[2])
 	case what == "messages":
 		return s.messages(r, in)
-	case what == "receipt", what == "read_markers":
-		return reply{}
+	case what == "state" && strings.Join(rest, "/") == "m.room.encryption" && known.encrypted:
+		return reply{body: fields{"algorithm": "m.megolm.v1.aes-sha2"}}
 	}
 	return refuse(http.StatusNotFound, "M_NOT_FOUND")
+}
+
+// joined are who is in the room.
+func (r *room) joined() reply {
+	joined := fields{}
+	for user, m := range r.members {
+		if m.membership == "join" {
+			joined[user] = fields{"display_name": m.name, "avatar_url": nil}
+		}
+	}
+	return reply{body: fields{"joined": joined}}
 }
 
 // join makes the bot a member of a room that it was invited to.
