@@ -50,7 +50,6 @@ box.on('error', (e) => console.error(String(e)));
 		box.idle().catch(() => {}); // until the next command
 	}).catch((e) => console.error(String(e))); };
 	box.on('exists', look);
-	setInterval(look, 500); // the client does not tell of what comes between two commands
 	look();
 })();
 `

@@ -41,6 +41,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	conns  map[*line]bool
+	waits  map[chan struct{}]bool // of the sessions in IDLE
 	faults Faults
 	sent   []Message
 	lastID int
@@ -92,7 +93,7 @@ func New(password string, o Options) *Server {
 
 // Unstarted returns a server that listens nowhere.
 func Unstarted(password string, o Options) *Server {
-	s := &Server{password: password, conns: map[*line]bool{}, closed: make(chan struct{}), uids: map[string]imap.UID{}, folder: "INBOX"}
+	s := &Server{password: password, conns: map[*line]bool{}, waits: map[chan struct{}]bool{}, closed: make(chan struct{}), uids: map[string]imap.UID{}, folder: "INBOX"}
 	s.mailbox = imapmemserver.NewUser(Bot, password)
 	if o.Folder != "" {
 		s.folder = o.Folder
@@ -189,6 +190,29 @@ func (m *mailSession) Login(user, password string) error {
 	m.s.logins++
 	m.s.mu.Unlock()
 	return m.SessionIMAP4rev2.Login(Bot, password)
+}
+
+// Idle tells of messages until stop. The session's own says nothing of those that came just before it.
+func (m *mailSession) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
+	arrived := make(chan struct{}, 1)
+	m.s.mu.Lock()
+	m.s.waits[arrived] = true
+	m.s.mu.Unlock()
+	defer func() {
+		m.s.mu.Lock()
+		delete(m.s.waits, arrived)
+		m.s.mu.Unlock()
+	}()
+	for {
+		if err := m.Poll(w, true); err != nil {
+			return err
+		}
+		select {
+		case <-arrived:
+		case <-stop:
+			return nil
+		}
+	}
 }
 
 // listener is a listener whose connections the server steers.

@@ -84,6 +84,12 @@ func (s *Server) Put(name, raw string, arrived time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.uids[name] = data.UID
+	for arrived := range s.waits {
+		select {
+		case arrived <- struct{}{}:
+		default: // it knows of another one already
+		}
+	}
 }
 
 // Text is the mail as it stands in a mailbox.
