@@ -123,7 +123,7 @@ func (c *conn) run() {
 				return
 			}
 			if e.Type == "disconnect" { // what came before it is handled
-				c.broke(errors.New("Slack asked for a new connection"))
+				c.broke(errors.New("a new connection was asked for by Slack"))
 				c.hangUp()
 				return
 			}

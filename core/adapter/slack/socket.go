@@ -99,7 +99,7 @@ func (c *conn) hear(e envelope) error {
 			return c.p.appCredentials("Socket Mode is switched off: switch it on in the app's settings")
 		}
 		if !c.hasJoined() {
-			return errors.New("Slack asked for another connection at once")
+			return errors.New("another connection was asked for by Slack at once")
 		}
 	}
 	return c.queue(e)
@@ -139,7 +139,7 @@ func (c *conn) beat() {
 		err := c.socket.Ping(ctx)
 		cancel()
 		if err != nil {
-			c.broke(errors.New("Slack did not answer a ping in time"))
+			c.broke(errors.New("a ping was not answered by Slack in time"))
 			c.hangUp()
 			return
 		}
@@ -171,7 +171,7 @@ func (c *conn) acknowledge(id string, payload any) error {
 func (p *Platform) address(of string) (string, error) {
 	u, err := url.Parse(of)
 	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return "", &adapter.UnsentError{Err: errors.New("Slack gave no address of a socket")}
+		return "", &adapter.UnsentError{Err: errors.New("no address of a socket was given by Slack")}
 	}
 	if u.Scheme == "ws" && strings.HasPrefix(p.o.BaseURL, "https:") {
 		return "", &adapter.UnsentError{Err: errors.New("the address of the socket that Slack gave is not encrypted")}

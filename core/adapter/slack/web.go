@@ -49,13 +49,6 @@ func (a *api) call(ctx context.Context, method string, in url.Values, out any) e
 	return err
 }
 
-// bounded is call within the limit of the gateway's own calls.
-func (a *api) bounded(ctx context.Context, method string, in url.Values, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, a.p.call)
-	defer cancel()
-	return a.call(ctx, method, in, out)
-}
-
 // request makes one call with a token. Each method of the Web API takes a form.
 func (a *api) request(ctx context.Context, token, method string, in url.Values, out any) (http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.p.o.BaseURL+"/"+method, strings.NewReader(in.Encode()))

@@ -199,34 +199,40 @@ func (s *Server) Others(n int) {
 	s.others = n
 }
 
-// Fail answers the calls whose method begins with method, such as "chat.", with f. The socket is "link", an upload "upload".
+// Fail answers the calls whose method begins with method, such as "chat.", with f. The socket is "link", an upload "upload". The fault
+// that was set last counts.
 func (s *Server) Fail(method string, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults[method] = &f
+	s.faults = slices.Insert(s.faults, 0, fault{method, f})
 }
 
 // Heal ends every fault.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.faults)
+	s.faults = nil
 }
 
-func (s *Server) fault(method string) (Fault, bool) {
+// fault is a fault of the calls whose method begins so.
+type fault struct {
+	begins string
+	Fault
+}
+
+// fault is that of a call, which it uses up once.
+func (s *Server) fault(method string) (f Fault, faulty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for prefix, f := range s.faults {
-		if strings.HasPrefix(method, prefix) {
-			if f.Times > 0 {
-				if f.Times--; f.Times == 0 {
-					delete(s.faults, prefix)
-				}
-			}
-			return *f, true
-		}
+	i := slices.IndexFunc(s.faults, func(f fault) bool { return strings.HasPrefix(method, f.begins) })
+	if i < 0 {
+		return Fault{}, false
 	}
-	return Fault{}, false
+	f = s.faults[i].Fault
+	if s.faults[i].Times--; s.faults[i].Times == 0 {
+		s.faults = slices.Delete(s.faults, i, i+1)
+	}
+	return f, true
 }
 
 // Sent are the messages of the bot as they stand in the channels now, in order.

@@ -74,7 +74,7 @@ type Server struct {
 	last      int
 	sent      []Message
 	calls     []Call
-	faults    map[string]*Fault
+	faults    []fault // the one that was set last comes first
 	opens     int
 	files     map[string]upload
 	said      map[string]fields   // the messages of people, by channel and time stamp
@@ -117,7 +117,7 @@ func New(appToken, botToken string) *Server {
 // Unstarted returns a server that listens nowhere, for a network of the test, on which it is 127.0.0.1:80.
 func Unstarted(appToken, botToken string) *Server {
 	s := &Server{
-		URL: "http://127.0.0.1:80/api", appToken: appToken, botToken: botToken, tickets: map[string]bool{}, faults: map[string]*Fault{}, last: 1000,
+		URL: "http://127.0.0.1:80/api", appToken: appToken, botToken: botToken, tickets: map[string]bool{}, last: 1000,
 		files: map[string]upload{}, said: map[string]fields{}, reactions: map[string][]string{},
 		scopes: "chat:write,im:history,im:write,channels:history,users:read,reactions:read,reactions:write,files:read,files:write",
 	}
