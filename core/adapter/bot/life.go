@@ -60,6 +60,22 @@ func (l *Life) Sleep(d time.Duration) bool {
 	return adapter.Await(l.Tasks, time.After(d), "the next call") == nil && l.Tasks.Err() == nil
 }
 
+// Try calls f until it has no error, at most so often and with a pause in between. lost means that each time failed, err being the last
+// error; else err is nil, or why the tasks ended before that was known.
+func (l *Life) Try(times int, pause time.Duration, f func() error) (lost bool, err error) {
+	for n := 1; ; n++ {
+		if err = f(); err == nil || l.Tasks.Err() != nil {
+			return false, err
+		}
+		if n == times {
+			return true, err
+		}
+		if !l.Sleep(pause) {
+			return false, l.Tasks.Err()
+		}
+	}
+}
+
 // While runs f, with a context that ends with ctx and with Calls.
 func (l *Life) While(ctx context.Context, f func(context.Context) error) error {
 	return adapter.While(ctx, l.Calls, l.calls, f)

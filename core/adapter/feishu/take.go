@@ -80,18 +80,15 @@ func (c *conn) handle(e event) error {
 	if e.kind == nothing {
 		return nil
 	}
-	var err error
-	for attempt := 1; ; attempt++ {
-		if err = c.offer(e); err == nil || c.Tasks.Err() != nil {
-			return err
-		}
-		if attempt == maxAttempts {
-			break
-		}
-		if !c.Sleep(c.p.again) {
-			return c.Tasks.Err()
-		}
+	lost, err := c.Try(maxAttempts, c.p.again, func() error { return c.offer(e) })
+	if lost {
+		return c.lose(e, err)
 	}
+	return err
+}
+
+// lose gives a message up on which the Receiver failed, and asks its sender for another one.
+func (c *conn) lose(e event, err error) error {
 	c.log.Error(ops.LogFeishuMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.Why(err))
 	if !e.message.Mentioned {
 		return nil

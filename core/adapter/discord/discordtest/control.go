@@ -190,34 +190,10 @@ func (s *Server) Interval(d time.Duration) {
 }
 
 // Fail answers the calls that begin with call, such as "POST /channels/", with f.
-func (s *Server) Fail(call string, f Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults[call] = &f
-}
+func (s *Server) Fail(call string, f Fault) { s.faults.Put(call, f, f.Times) }
 
-// Heal ends every fault.
-func (s *Server) Heal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.faults)
-}
-
-func (s *Server) fault(call string) (Fault, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for prefix, f := range s.faults {
-		if strings.HasPrefix(call, prefix) {
-			if f.Times > 0 {
-				if f.Times--; f.Times == 0 {
-					delete(s.faults, prefix)
-				}
-			}
-			return *f, true
-		}
-	}
-	return Fault{}, false
-}
+// Heal ends every fault of calls.
+func (s *Server) Heal() { s.faults.Heal() }
 
 // Sent are the messages of the bot as they stand in the channels now, in order.
 func (s *Server) Sent() []Message {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"gatewaytui/core/adapter/faults"
 )
 
 // Ids of what the server knows.
@@ -64,7 +66,7 @@ type Server struct {
 	lastID     int
 	sent       []Message
 	calls      []string // "POST /channels/1/messages"
-	faults     map[string]*Fault
+	faults     faults.Set[Fault]
 	identifies []json.RawMessage
 	resumes    int
 	refuse     int // the close code of the next connections; 0: none
@@ -93,7 +95,7 @@ func New(token string) *Server {
 // Unstarted returns a server that listens nowhere, for a network of the test, on which it is 127.0.0.1:80.
 func Unstarted(token string) *Server {
 	return &Server{
-		URL: "http://127.0.0.1:80/api", token: token, conns: map[*websocket.Conn]bool{}, faults: map[string]*Fault{},
+		URL: "http://127.0.0.1:80/api", token: token, conns: map[*websocket.Conn]bool{},
 		interval: 41250 * time.Millisecond, closed: make(chan struct{}), lastID: 1000, files: map[string]string{}, said: map[string]fields{}, reactions: map[string][]string{}, menu: []fields{},
 	}
 }
@@ -133,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, Fault{Status: http.StatusUnauthorized})
 		return
 	}
-	f, faulty := s.fault(call)
+	f, faulty := s.faults.Take(call)
 	var status int
 	var result any
 	if !faulty || f.Arrives {

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gatewaytui/core/adapter/faults"
 )
 
 // Ids of what the server knows.
@@ -74,7 +76,7 @@ type Server struct {
 	tokens  int // how many were given
 	sent    []Message
 	calls   []string // "POST /open-apis/im/v1/messages"
-	faults  map[string]*Fault
+	faults  faults.Set[Fault]
 	refuse  *Refusal
 	deaf    bool
 	every   time.Duration // between two pings of a client
@@ -106,7 +108,7 @@ func New(secret string) *Server {
 // Unstarted returns a server that listens nowhere, for a network of the test, on which it is 127.0.0.1:80.
 func Unstarted(secret string) *Server {
 	return &Server{
-		URL: "http://127.0.0.1:80", secret: secret, closed: make(chan struct{}), conns: map[*line]bool{}, faults: map[string]*Fault{},
+		URL: "http://127.0.0.1:80", secret: secret, closed: make(chan struct{}), conns: map[*line]bool{},
 		lastID: 1000, every: 2 * time.Minute, pieces: 1, people: map[string]string{}, chats: map[string]string{}, said: map[string]fields{},
 		files: map[string]file{}, reactions: map[string][]reaction{},
 	}
@@ -148,7 +150,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	open := r.URL.Path == "/callback/ws/endpoint" || r.URL.Path == "/open-apis/auth/v3/tenant_access_token/internal"
 	known := open || s.token != "" && r.Header.Get("Authorization") == "Bearer "+s.token
 	s.mu.Unlock()
-	f, faulty := s.fault(call)
+	f, faulty := s.faults.Take(call)
 	if !known && !faulty {
 		reply(w, http.StatusBadRequest, refusedWith(99991663, "Invalid access token for authorization."))
 		return
