@@ -17,8 +17,9 @@ import (
 // playRows are rows, as JSON, that playKeeping adopts before it starts anything.
 const playRows = "PROCESS_TEST_ROWS"
 
-// keptScript is a server with a detached child: it writes a line again and again, and counts them.
-const keptScript = `setsid sleep 1000 & for ((i = 0; ; i++)); do echo "line $i"; sleep 0.02; done`
+// keptScript is a server with a detached child: it writes a line again and again, and counts them. It starts nothing else, so
+// that the tree always has the same two processes: it pauses in a read of what its child never writes.
+const keptScript = `exec 3<> <(exec setsid sleep 1000); for ((i = 0; ; i++)); do echo "line $i"; read -t 0.02 -u 3; done`
 
 // playKeeping is a gateway with a guardian, a tree that is kept and one that is not. It says its journal's rows, a line of
 // JSON each, and then "ready".
@@ -68,7 +69,8 @@ func (f recording) Record(_ context.Context, notes []Note) error {
 	return nil
 }
 
-// killedKeeper plays a gateway that keeps, kills it, and returns its journal's rows when its guardian is done.
+// killedKeeper plays a gateway that keeps, kills it when its trees are whole, and returns its journal's rows when its guardian is
+// done.
 func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry) {
 	t.Helper()
 	if adopt == nil {
@@ -92,6 +94,9 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 	if g.Lines.Text() != "ready" {
 		t.Fatalf("it did not become ready: %v", g.Lines.Err())
 	}
+	for _, e := range rows {
+		eventually.True(t, "a server has its child", func() bool { return len(keptOf(t, e)) == 2 })
+	}
 	if err := g.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,7 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 	return rows
 }
 
-// keptOf are the live processes of a tree that was kept: its leader and all that has its tag.
+// keptOf are the live processes of the tree of keptScript: its leader and all that has its tag.
 func keptOf(t *testing.T, e Entry) []proc {
 	t.Helper()
 	procs, err := kernel.Table(nil)
@@ -145,7 +150,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		}
 		kept = rows[0]
 		members := keptOf(t, kept)
-		if len(members) < 2 {
+		if len(members) != 2 {
 			t.Fatalf("of what is kept there are %v", members)
 		}
 
@@ -166,7 +171,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 			if !there || state != "running" || origin != "adopted" || policy != "kept" || session != "s" {
 				t.Fatalf("its row: %t, %s, %s, %s, %s", there, state, origin, policy, session)
 			}
-			return size >= len(members) && strings.HasPrefix(last, "line ")
+			return size == len(members) && strings.HasPrefix(last, "line ")
 		})
 		p, there := r.Get(kept.PID)
 		if !there {
