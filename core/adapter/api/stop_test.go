@@ -223,13 +223,7 @@ func TestAStopLeavesNoConnection(t *testing.T) {
 }
 
 func TestS5_AReaderThatStandsStillDoesNotHoldUpAStop(t *testing.T) {
-	take, held := holds()
-	f := start(t, Options{}, take)
-	nc := f.dial()
-	if _, err := io.WriteString(nc, raw(streaming("hi"))); err != nil {
-		t.Fatal(err)
-	}
-	fill(t, receive(t, "the message", held), f.conn)
+	f, _ := unreadStream(t)
 	begin := time.Now()
 	if err := f.conn.CancelTasks(short(t, patience)); err != nil {
 		t.Error(err)
