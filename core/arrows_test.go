@@ -120,6 +120,7 @@ var arrows = map[string][]string{
 	"core/store/simulation":            {},
 	"fixtures":                         {},
 	"fixtures/acpagent":                {},
+	"fixtures/dovecot":                 {"fixtures/eventually", "fixtures/shortdir"},
 	"fixtures/eventually":              {},
 	"fixtures/faultfs":                 {},
 	"fixtures/golden":                  {},

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxID bounds a Message-ID in bytes: a line of a header has at most 998 (RFC 5322, 2.1.1).
-	maxID = 250
 	// maxSubject bounds a subject in runes.
 	maxSubject = 200
 	// maxThreads bounds the threads that are remembered.
@@ -26,8 +24,9 @@ const (
 var (
 	// plainAddress is an address as people have it. Others are not served: what is in them has a meaning in the keys of sessions.
 	plainAddress = regexp.MustCompile(`^[a-z0-9.!$&'*+=?^_{|}~-]{1,64}@[a-z0-9][a-z0-9.-]{0,100}[a-z0-9]$`)
-	plainID      = regexp.MustCompile(`^<[!-;=?-~]{1,248}>$`)
-	threadName   = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	// plainID is a Message-ID that fits into a line of a header, which has at most 998 bytes (RFC 5322, 2.1.1).
+	plainID    = regexp.MustCompile(`^<[!-;=?-~]{1,248}>$`)
+	threadName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 	// ownID is a Message-ID of a gateway.
 	ownID = regexp.MustCompile(`^<gatewaytui\.([0-9a-f]{16})\.[0-9a-f]{24}@`)
 )
