@@ -69,6 +69,7 @@ type Server struct {
 	mu      sync.Mutex
 	closed  chan struct{}
 	conns   map[*line]bool // value: it has sent a ping
+	lines   int            // connections so far
 	serves  sync.WaitGroup
 	pending []*event // not acknowledged, in order
 	lastID  int

@@ -37,6 +37,7 @@ const (
 // line is a long connection with a bot. A frame waits in out, as it would in the buffers of a network.
 type line struct {
 	conn *websocket.Conn
+	born int // a later one has a higher number
 	out  chan []byte
 }
 
@@ -96,11 +97,13 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn.SetReadLimit(1 << 20)
-	l := &line{conn, make(chan []byte, maxOut)}
+	l := &line{conn: conn, out: make(chan []byte, maxOut)}
 	ctx, cancel := context.WithCancel(context.Background()) // Close and Drop end the read
 	var writer sync.WaitGroup
 	writer.Go(func() { l.write(ctx) })
 	s.mu.Lock()
+	s.lines++
+	l.born = s.lines
 	s.conns[l] = false
 	s.mu.Unlock()
 	defer func() {
@@ -178,6 +181,16 @@ func (l *line) sendRaw(text []byte) {
 	}
 }
 
+// newest is the last connection that listens, nil without one: an earlier one may be over without a word.
+func (s *Server) newest() (found *line) {
+	for l, listens := range s.conns {
+		if listens && !s.deaf && (found == nil || l.born > found.born) {
+			found = l
+		}
+	}
+	return found
+}
+
 // dispatch sends an event to one bot that listens, and keeps it until it is acknowledged; the lock is held.
 func (s *Server) dispatch(kind string, data any) string {
 	id := s.nextID()
@@ -187,11 +200,8 @@ func (s *Server) dispatch(kind string, data any) string {
 		}, "event": data,
 	})}
 	s.pending = append(s.pending, e)
-	for l, listens := range s.conns {
-		if listens && !s.deaf {
-			s.push(l, e)
-			break
-		}
+	if l := s.newest(); l != nil {
+		s.push(l, e)
 	}
 	return "event-" + id
 }
