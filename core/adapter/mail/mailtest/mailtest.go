@@ -9,11 +9,11 @@ import (
 	"crypto/tls"
 	"io"
 	"log"
-	"maps"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapserver"
@@ -39,8 +39,8 @@ type Server struct {
 	serves   sync.WaitGroup
 	closed   chan struct{}
 
+	conns  sync.Map // the open ones, each a *line
 	mu     sync.Mutex
-	conns  map[*line]bool
 	waits  map[chan struct{}]bool // of the sessions in IDLE
 	faults Faults
 	sent   []Message
@@ -93,7 +93,7 @@ func New(password string, o Options) *Server {
 
 // Unstarted returns a server that listens nowhere.
 func Unstarted(password string, o Options) *Server {
-	s := &Server{password: password, conns: map[*line]bool{}, waits: map[chan struct{}]bool{}, closed: make(chan struct{}), uids: map[string]imap.UID{}, folder: "INBOX"}
+	s := &Server{password: password, waits: map[chan struct{}]bool{}, closed: make(chan struct{}), uids: map[string]imap.UID{}, folder: "INBOX"}
 	s.mailbox = imapmemserver.NewUser(Bot, password)
 	if o.Folder != "" {
 		s.folder = o.Folder
@@ -148,24 +148,31 @@ func (s *Server) Fail(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
-	for c := range s.conns {
-		c.silent = f.Silent
-		c.words = 0
+	for c := range s.open {
+		c.words.Store(0)
+		c.silent.Store(f.Silent)
 	}
 }
 
 // Drop breaks off every connection.
 func (s *Server) Drop() {
-	s.mu.Lock()
-	conns := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range conns {
+	for c := range s.open {
 		_ = c.Close() // it is over either way
 	}
 }
 
-// Connections is how many connections are open, Logins how many of IMAP there were.
-func (s *Server) Connections() int { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) }
+// open are the open connections.
+func (s *Server) open(yield func(*line) bool) {
+	s.conns.Range(func(c, _ any) bool { return yield(c.(*line)) })
+}
+
+// Connections is how many connections are open.
+func (s *Server) Connections() (n int) {
+	for range s.open {
+		n++
+	}
+	return n
+}
 
 // Logins is how many logins there were at IMAP.
 func (s *Server) Logins() int { s.mu.Lock(); defer s.mu.Unlock(); return s.logins }
@@ -232,9 +239,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		l.s.mu.Lock()
 		f := l.s.faults
-		c := &line{Conn: conn, s: l.s, silent: f.Silent, words: f.Words}
+		c := &line{Conn: conn, s: l.s}
+		c.words.Store(int64(f.Words))
+		c.silent.Store(f.Silent)
 		if !f.Gone {
-			l.s.conns[c] = true
+			l.s.conns.Store(c, nil)
 		}
 		l.s.mu.Unlock()
 		if !f.Gone {
@@ -249,24 +258,18 @@ type line struct {
 	net.Conn
 	s *Server
 	// silent swallows what is written, after words writes.
-	silent bool
-	words  int
+	silent atomic.Bool
+	words  atomic.Int64
 }
 
 func (c *line) Write(text []byte) (int, error) {
-	c.s.mu.Lock()
-	swallow := c.silent && c.words <= 0
-	c.words--
-	c.s.mu.Unlock()
-	if swallow {
+	if c.silent.Load() && c.words.Add(-1) < 0 {
 		return len(text), nil
 	}
 	return c.Conn.Write(text)
 }
 
 func (c *line) Close() error {
-	c.s.mu.Lock()
-	delete(c.s.conns, c)
-	c.s.mu.Unlock()
+	c.s.conns.Delete(c)
 	return c.Conn.Close()
 }
