@@ -58,11 +58,11 @@ func (d Dialog) Lines(o Opts) []string {
 
 // tail is what is always seen.
 func (d Dialog) tail(o *Opts, w int) []string {
-	out := append(o.wrapped(Slow, d.News, w), o.wrapped(Muted, d.Note, w)...)
+	out := append(o.wrapped(Slow, d.News, w), o.wrapped(Muted, d.note(w), w)...)
 	if d.Want != "" {
 		out = append(out, o.cut("type "+shown(d.Want)+" to go on: "+shown(d.Typed)+"_", w))
 	}
-	var buttons, keys []string
+	var buttons []string
 	for i, b := range d.Buttons {
 		label := shown(b.Label)
 		switch {
@@ -73,9 +73,6 @@ func (d Dialog) tail(o *Opts, w int) []string {
 		default:
 			buttons = append(buttons, "  "+label+"  ")
 		}
-		if b.Key != "" {
-			keys = append(keys, shown(b.Key)+" "+strings.ToLower(label))
-		}
 	}
 	if len(buttons) > 0 {
 		line := "      " + strings.Join(buttons, "     ")
@@ -84,19 +81,39 @@ func (d Dialog) tail(o *Opts, w int) []string {
 		}
 		out = append(out, "", o.cut(line, w))
 	}
-	if line := d.keys(w, keys); line != "" {
+	if line, _ := d.keys(w); line != "" {
 		out = append(out, o.paint(Muted, o.cut(line, w)))
 	}
 	return out
 }
 
-// keys is the line of keys, in the first form that fits in w cells. The answers that act are never cut: a narrow form has
-// them first, then how to cancel, then when keys are taken (TF40).
-func (d Dialog) keys(w int, keys []string) string {
-	if len(keys) == 0 {
-		return ""
+// note is the note. Where the line of keys has no room for when keys are taken, the note's line has it.
+func (d Dialog) note(w int) string {
+	if _, armsShown := d.keys(w); armsShown || d.Note == "" {
+		return d.Note
 	}
-	armed, short := "keys armed in "+tenths(d.ArmsIn), "in "+tenths(d.ArmsIn)
+	if longer := d.Note + "   " + d.arms(); cellsOf(longer) <= w {
+		return longer
+	}
+	return d.Note
+}
+
+// arms says when keys are taken.
+func (d Dialog) arms() string { return "keys armed in " + tenths(d.ArmsIn) }
+
+// keys is the line of keys, in the first form that fits in w cells. The answers that act are never cut: a narrow form has
+// them first, then how to cancel, then when keys are taken (TF40). armsShown is false if the line leaves that out.
+func (d Dialog) keys(w int) (line string, armsShown bool) {
+	var keys []string
+	for _, b := range d.Buttons {
+		if b.Key != "" {
+			keys = append(keys, shown(b.Key)+" "+strings.ToLower(shown(b.Label)))
+		}
+	}
+	if len(keys) == 0 {
+		return "", d.Armed
+	}
+	armed, short := d.arms(), "in "+tenths(d.ArmsIn)
 	if d.Armed {
 		armed, short = "", ""
 	}
@@ -105,19 +122,17 @@ func (d Dialog) keys(w int, keys []string) string {
 	join := func(gap string, parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), gap)
 	}
-	forms := []string{
+	for _, form := range []string{
 		join("   ", strings.Join(keys, "   "), armed),
 		join("   ", armed, strings.Join(keys, "   ")),
 		join("  ", acting, cancel, armed),
 		join("  ", acting, cancel, short),
-		join("  ", acting, cancel),
-	}
-	for _, form := range forms {
+	} {
 		if cellsOf(form) <= w {
-			return form
+			return form, true
 		}
 	}
-	return forms[len(forms)-1]
+	return join("  ", acting, cancel), d.Armed
 }
 
 // facts draws labelled texts in w cells. The texts wrap to the right of their labels, or below them on a narrow screen.

@@ -156,6 +156,23 @@ func TestADialogThatIsNotArmedSaysWhenItWillBe(t *testing.T) {
 	}
 }
 
+func TestADialogWithManyKeysThatIsNotArmedSaysSoBesideItsNote(t *testing.T) {
+	d := Dialog{Title: "approval 7", Note: "t opens the session", ArmsIn: 500 * time.Millisecond}
+	for _, label := range []string{"Later", "Once", "Turn", "Session", "Always", "No", "Why"} {
+		d.Buttons = append(d.Buttons, Button{Key: strings.ToLower(label[:1]), Label: label})
+	}
+	o := Opts{W: 140, H: 40}
+	fresh := d.Lines(o)
+	d.Armed = true
+	armed := d.Lines(o)
+	if text := strings.Join(fresh, "\n"); !strings.Contains(text, "t opens the session   keys armed in 0.5s") {
+		t.Errorf("before keys are taken:\n%s", text)
+	}
+	if text := strings.Join(armed, "\n"); strings.Contains(text, "0.5s") || len(armed) != len(fresh) {
+		t.Errorf("when keys are taken it has %d lines, before %d:\n%s", len(armed), len(fresh), text)
+	}
+}
+
 // overviewStates are the states in which the overview is reviewed.
 func overviewStates() map[string]Screen {
 	base := func() Screen {

@@ -137,11 +137,7 @@ func (s *screen) confirm(home, key, question string, parts ...string) time.Durat
 	s.t.Helper()
 	s.keys(key)
 	s.await(question)
-	eventually.True(s.t, "the dialog takes keys", func() bool {
-		text := s.sees()
-		whole := !strings.Contains(text, "╭") || strings.Contains(text, "╰") // the last line of a dialog says whether it takes keys
-		return whole && strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
-	})
+	s.takesKeys(question)
 	pressed := time.Now()
 	s.keys("y")
 	took := logLine(s.t, home, pressed, parts...).Sub(pressed)

@@ -145,9 +145,19 @@ func (s *screen) press(key, question string) {
 func (s *screen) answer(question, key string) {
 	s.t.Helper()
 	s.await(question)
-	<-time.After(500 * time.Millisecond) // modelled: a person who reads; keys of the first 300 ms are dropped, and a narrow dialog does not say so
-	eventually.True(s.t, "keys are armed", func() bool { return !strings.Contains(s.sees(), "armed in") })
+	<-time.After(500 * time.Millisecond) // modelled: a person who reads
+	s.takesKeys(question)
 	s.keys(key)
+}
+
+// takesKeys waits until the dialog with a question takes keys. A key that is pressed sooner is lost.
+func (s *screen) takesKeys(question string) {
+	s.t.Helper()
+	eventually.True(s.t, "the dialog takes keys", func() bool {
+		text := s.sees()
+		whole := !strings.Contains(text, "╭") || strings.Contains(text, "╰") // the last lines of a dialog say whether it takes keys
+		return whole && strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
+	})
 }
 
 // code waits for the program's end and returns its exit code.
