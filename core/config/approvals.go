@@ -40,10 +40,3 @@ func (l *Loaded) Fence(e fence.Environment, home, work string, getenv func(strin
 	}
 	return f
 }
-
-func (c Config) modelKeyFiles() (files []string) {
-	for _, name := range Names(c.ModelsByName()) {
-		files = append(files, c.ModelsByName()[name].APIKeyFile)
-	}
-	return files
-}

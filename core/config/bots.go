@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"gatewaytui/core/term"
 )
 
 // Bot is one chat platform as the config has it, with what all of them have.
@@ -163,9 +161,6 @@ func (b Bot) isHome(text string) bool {
 	_, is := b.Homed(text)
 	return is
 }
-
-// Named is a table such as [adapters.slack], for people.
-func (b Bot) Named() string { return "adapters." + term.Clean(b.Name, maxChosen) }
 
 // secretPlaces are where the credentials of all chat platforms are.
 func (a Adapters) secretPlaces() (all []SecretPlace) {

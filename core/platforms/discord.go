@@ -5,17 +5,13 @@ package platforms
 import (
 	"log/slog"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/bot"
 	"gatewaytui/core/adapter/discord"
 	"gatewaytui/core/config"
 )
 
 func init() {
-	add("discord", func(a config.Adapters, s secrets) bot.Options {
-		return bot.Options{BaseURL: a.Discord.BaseURL, Groups: a.Discord.Groups, Token: s["token"].Value, TokenSource: s["token"].Source}
-	}, func(o bot.Options, log *slog.Logger) adapter.Platform {
-		o.Log = log
-		return discord.New(o)
-	})
+	add("discord", func(a config.Adapters, s secrets, log *slog.Logger) bot.Options {
+		return bot.Options{BaseURL: a.Discord.BaseURL, Groups: a.Discord.Groups, Token: s["token"].Value, TokenSource: s["token"].Source, Log: log}
+	}, discord.New)
 }

@@ -5,16 +5,12 @@ package platforms
 import (
 	"log/slog"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/matrix"
 	"gatewaytui/core/config"
 )
 
 func init() {
-	add("matrix", func(a config.Adapters, s secrets) matrix.Options {
-		return matrix.Options{Homeserver: a.Matrix.Homeserver, User: a.Matrix.User, Groups: a.Matrix.Groups, Token: s["token"].Value, TokenSource: s["token"].Source}
-	}, func(o matrix.Options, log *slog.Logger) adapter.Platform {
-		o.Log = log
-		return matrix.New(o)
-	})
+	add("matrix", func(a config.Adapters, s secrets, log *slog.Logger) matrix.Options {
+		return matrix.Options{Homeserver: a.Matrix.Homeserver, User: a.Matrix.User, Groups: a.Matrix.Groups, Token: s["token"].Value, TokenSource: s["token"].Source, Log: log}
+	}, matrix.New)
 }

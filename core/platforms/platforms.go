@@ -20,16 +20,13 @@ type Made struct {
 	// Err says why there is no platform: an *adapter.CredentialsError for a credential that is missing, or that the program was built
 	// without it.
 	Err error
-	// options are what the connection follows from.
+	// options are what the connection follows from, without a log.
 	options any
-	kind    kind
+	make    func(log *slog.Logger) adapter.Platform
 }
 
-// kind is how a platform is made.
-type kind struct {
-	options  func(config.Adapters, secrets) any
-	platform func(options any, log *slog.Logger) adapter.Platform
-}
+// kind is how a platform is made from the config: what its connection follows from, and the platform.
+type kind func(config.Adapters, secrets) (options any, make func(log *slog.Logger) adapter.Platform)
 
 // secrets are the credentials of a platform, by config.SecretPlace.Key.
 type secrets map[string]config.Credential
@@ -37,11 +34,10 @@ type secrets map[string]config.Credential
 // kinds are the platforms in this program, by name. The file of each adds its own.
 var kinds = map[string]kind{}
 
-// add adds a platform to kinds. options are what its connection follows from, without a log; two that are equal need no new one.
-func add[O any](name string, options func(config.Adapters, secrets) O, platform func(O, *slog.Logger) adapter.Platform) {
-	kinds[name] = kind{
-		options:  func(a config.Adapters, s secrets) any { return options(a, s) },
-		platform: func(o any, log *slog.Logger) adapter.Platform { return platform(o.(O), log) },
+// add adds a platform to kinds. With equal options, but for the log, a connection serves as well.
+func add[O any, P adapter.Platform](name string, options func(config.Adapters, secrets, *slog.Logger) O, platform func(O) P) {
+	kinds[name] = func(a config.Adapters, s secrets) (any, func(*slog.Logger) adapter.Platform) {
+		return options(a, s, nil), func(log *slog.Logger) adapter.Platform { return platform(options(a, s, log)) }
 	}
 }
 
@@ -49,7 +45,7 @@ func add[O any](name string, options func(config.Adapters, secrets) O, platform 
 func Of(a config.Adapters, s config.Credentials) (all []Made) {
 	for _, b := range a.EnabledBots() {
 		m := Made{Name: b.Name}
-		k, is := kinds[b.Name]
+		made, is := kinds[b.Name]
 		secret, missing := s.Missing(b)
 		switch {
 		case !is:
@@ -57,7 +53,7 @@ func Of(a config.Adapters, s config.Credentials) (all []Made) {
 		case missing:
 			m.Err = &adapter.CredentialsError{Variable: secret.Source, Why: secret.Why()}
 		default:
-			m.kind, m.options = k, k.options(a, s.Bots[b.Name])
+			m.options, m.make = made(a, s.Bots[b.Name])
 		}
 		all = append(all, m)
 	}
@@ -65,7 +61,7 @@ func Of(a config.Adapters, s config.Credentials) (all []Made) {
 }
 
 // New makes the platform, where Err is nil. It does no I/O.
-func (m Made) New(log *slog.Logger) adapter.Platform { return m.kind.platform(m.options, log) }
+func (m Made) New(log *slog.Logger) adapter.Platform { return m.make(log) }
 
 // Same reports whether a connection of m serves with the config of other as well.
 func (m Made) Same(other Made) bool {
