@@ -359,7 +359,7 @@ func (h *held) close(ctx context.Context) error {
 	select {
 	case h.closing <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the close under way: %w", context.Cause(ctx))
+		return fmt.Errorf("%s: wait for the close under way: %w", h.env.Detail(), context.Cause(ctx))
 	}
 	defer func() { <-h.closing }()
 	if h.closed {
@@ -367,6 +367,9 @@ func (h *held) close(ctx context.Context) error {
 	}
 	err := bound.Run(ctx, 0, h.env.Close)
 	h.closed = err == nil
+	if err != nil && ctx.Err() != nil { // the driver's own error, which says what is left, may have come too late
+		return fmt.Errorf("%s: %w", h.env.Detail(), err)
+	}
 	return err
 }
 

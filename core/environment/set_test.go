@@ -230,6 +230,11 @@ func TestTR6_CloseAllIsBoundedByItsContextEvenIfADriverHangs(t *testing.T) {
 				t.Errorf("the error does not name %s: %v", id, err)
 			}
 		}
+		for _, row := range s.Rows() {
+			if !strings.Contains(row.Detail, "in memory") {
+				t.Errorf("the row of %s does not have what the driver says of it: %q", row.ID, row.Detail)
+			}
+		}
 		if _, _, err := s.Command(t.Context(), ask("d")); !errors.Is(err, ErrClosed) {
 			t.Errorf("a command after it: %v", err)
 		}

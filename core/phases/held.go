@@ -34,7 +34,7 @@ func (f *Phases) environmentItems() (items []shutdown.Item) {
 			Run: func(ctx context.Context) error {
 				return reap.Environments{Trees: f.o.Trees, Held: f.o.Environments}.Close(ctx, e.Session)
 			},
-			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
+			Progress: func() (string, time.Time) { return placeOf(e), time.Time{} },
 		})
 	}
 	return items
@@ -104,11 +104,17 @@ func (f *Phases) heldItems(swept <-chan struct{}) (items []shutdown.Item, ended 
 				select {
 				case <-swept:
 				case <-ctx.Done():
-					return context.Cause(ctx)
+					return leftOf(e, context.Cause(ctx))
 				}
-				return bound.Run(ctx, half(ctx), func(ctx context.Context) error { return f.o.Environments.Close(ctx, e.Session) })
+				_, abandoned, err := bound.Call(ctx, half(ctx), func(ctx context.Context) (struct{}, error) {
+					return struct{}{}, f.o.Environments.Close(ctx, e.Session)
+				}, nil)
+				if abandoned {
+					return leftOf(e, err)
+				}
+				return err
 			},
-			Progress: func() (string, time.Time) { return string(e.Kind) + " of " + e.Session, time.Time{} },
+			Progress: func() (string, time.Time) { return placeOf(e), time.Time{} },
 		})
 	}
 	for _, row := range f.o.Held.Rows() {
@@ -128,6 +134,14 @@ func (f *Phases) heldItems(swept <-chan struct{}) (items []shutdown.Item, ended 
 		})
 	}
 	return items, ended
+}
+
+// placeOf says what an environment is, whose, and what its driver says of it, such as the name of its container.
+func placeOf(e ops.Environment) string { return string(e.Kind) + " of " + e.Session + ": " + e.Detail }
+
+// leftOf is the error of an environment whose close has not answered: the close would have said what may be left.
+func leftOf(e ops.Environment, err error) error {
+	return fmt.Errorf("%s may still exist: %w", placeOf(e), err)
 }
 
 // half is half of the time until ctx's deadline; 0: it has none.

@@ -65,7 +65,8 @@ func TestAPlannedStopOnABadDiskExitsZero(t *testing.T) {
 		name, inject, outcome string
 		phases                map[string]string
 	}{
-		{"a disk that takes 500 ms for each fsync ends the stop clean", "delay_exit=500000", "clean", map[string]string{"mark": "done", "stores": "done"}},
+		// The stores wait for four fsyncs in a row. That is a third of their time: a busy machine adds as much again.
+		{"a disk that takes 250 ms for each fsync ends the stop clean", "delay_exit=250000", "clean", map[string]string{"mark": "done", "stores": "done"}},
 		{"one that is full leaves it incomplete", "error=ENOSPC", "incomplete", map[string]string{"stores": "failed"}},
 		{"one over its quota leaves it incomplete", "error=EDQUOT", "incomplete", map[string]string{"stores": "failed"}},
 		{"one that is broken leaves it incomplete", "error=EIO", "incomplete", map[string]string{"stores": "failed"}},

@@ -143,7 +143,7 @@ func (h *holder) Close(ctx context.Context) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the start of container: %w", context.Cause(ctx))
+		return fmt.Errorf("%s: wait for its start or another close: %w", h.Detail(), context.Cause(ctx))
 	}
 	defer func() { <-h.turn }()
 	h.closed = true
