@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/adapter/discord"
 	"gatewaytui/core/adapter/feishu"
+	"gatewaytui/core/adapter/irc"
 	"gatewaytui/core/adapter/mail"
 	"gatewaytui/core/adapter/matrix"
 	"gatewaytui/core/adapter/slack"
@@ -24,7 +25,7 @@ var cell = regexp.MustCompile("^(`[^`]+`(?:, `[^`]+`)*) \\((double|peer|double, 
 func TestPL1_TheTableOfAbilitiesIsTrue(t *testing.T) {
 	platforms := map[string]adapter.Able{
 		"telegram": telegram.New(telegram.Options{}), "discord": discord.New(discord.Options{}), "feishu": feishu.New(feishu.Options{}), "mail": mail.New(mail.Options{}), "slack": slack.New(slack.Options{}),
-		"matrix": matrix.New(matrix.Options{}), "demo": demo.New(demo.Spec{Name: "harbour", Behaviour: "good"}, demo.Options{}),
+		"matrix": matrix.New(matrix.Options{}), "irc": irc.New(irc.Options{}), "demo": demo.New(demo.Spec{Name: "harbour", Behaviour: "good"}, demo.Options{}),
 	}
 	table := rowsOf(t, "| ability |")
 	header := table[0]

@@ -138,6 +138,7 @@ func (l *Loaded) validateAgents() {
 	l.validateTrust()
 	l.validateBots()
 	l.validateMail()
+	l.validateIRC()
 	l.validateHeld()
 	for i, r := range c.Routes {
 		l.validateRoute("routes"+indexPart(i), r)

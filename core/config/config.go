@@ -256,6 +256,7 @@ type Adapters struct {
 	Telegram Telegram `toml:"telegram" doc:"A Telegram bot, by long polling."`
 	Discord  Discord  `toml:"discord" doc:"A Discord bot, over its gateway."`
 	Feishu   Feishu   `toml:"feishu" doc:"A bot of Feishu or Lark, over its long connection."`
+	IRC      IRC      `toml:"irc" doc:"A client of an IRC network."`
 	Matrix   Matrix   `toml:"matrix" doc:"An account of Matrix, over the client-server API."`
 	Mail     Mail     `toml:"mail" doc:"A mailbox, over IMAP and SMTP."`
 	Slack    Slack    `toml:"slack" doc:"A Slack app, over Socket Mode."`

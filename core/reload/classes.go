@@ -111,6 +111,10 @@ var rows = []struct {
 	{switches, "adapters.telegram.allow_all adapters.discord.allow_all"},
 	{free, "adapters.telegram.home adapters.telegram.mention adapters.telegram.teardown adapters.discord.home adapters.discord.teardown"},
 
+	{switches, "adapters.irc.enabled adapters.irc.allow_all"},
+	{secure, "adapters.irc.server adapters.irc.tls adapters.irc.nick adapters.irc.password_env adapters.irc.password_file"},
+	{grows, "adapters.irc.allow adapters.irc.groups adapters.irc.channels"},
+	{free, "adapters.irc.home adapters.irc.mention adapters.irc.teardown"},
 	{switches, "adapters.matrix.enabled adapters.matrix.allow_all"},
 	{secure, "adapters.matrix.homeserver adapters.matrix.user adapters.matrix.token_env adapters.matrix.token_file"},
 	{grows, "adapters.matrix.allow adapters.matrix.groups"},
