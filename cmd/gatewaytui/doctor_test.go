@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/adapter/telegram/botapitest"
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/environment/landlock"
 	"gatewaytui/core/instance"
@@ -241,7 +242,9 @@ func TestDoctorAsksTheGatewayThatRuns(t *testing.T) {
 
 func TestDoctorLooksForTheCredentials(t *testing.T) {
 	a := newAccount(t)
-	path := writeConfig(t, "[adapters.telegram]\nenabled = true\nallow = [1]\n[adapters.api]\nenabled = false\n[model]\nprovider = \"openai\"\nbase_url = \"https://models.example/v1\"\nname = \"m\"\n")
+	bot := botapitest.New("123:abc")
+	t.Cleanup(bot.Close)
+	path := writeConfig(t, "[adapters.telegram]\nenabled = true\nallow = [1]\nbase_url = \""+bot.URL+"\"\n[adapters.api]\nenabled = false\n[model]\nprovider = \"openai\"\nbase_url = \"https://models.example/v1\"\nname = \"m\"\n")
 	t.Setenv("TELEGRAM_BOT_TOKEN", "")
 	t.Setenv("OPENAI_API_KEY", "")
 	got := a.doctor(t, "--config", path)
@@ -251,6 +254,7 @@ func TestDoctorLooksForTheCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-4711")
 	got = a.doctor(t, "--config", path)
 	got.never(t, "adapters")
+	got.has(t, "adapters", doctor.OK, "telegram", "@"+botapitest.BotName)
 	for _, f := range got.Checks {
 		if strings.Contains(f.Detail+f.Fix, "123:abc") || strings.Contains(f.Detail+f.Fix, "sk-4711") {
 			t.Errorf("a secret is shown: %+v", f)
