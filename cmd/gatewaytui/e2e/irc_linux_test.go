@@ -26,8 +26,8 @@ then  = [{ reply = "it ran" }]
 reply = "heard {{input}}"
 `
 
-// PL3, TR4: on IRC a line in a channel is answered in the channel, and one to the bot alone is answered there. A command waits for an approval by text,
-// over a restart of the gateway the sessions go on, and people without the account are not heard.
+// PL3, TR4: on IRC a command waits for an approval by text, and no one without the account is heard. After a restart a line in a channel is answered
+// in the channel, and one to the bot alone is answered there.
 func TestPL3_AConversationOnIRCOverARestart(t *testing.T) {
 	const secret, channel = "c4naryc4naryc4nary", "#help"
 	server := irctest.New(irctest.Options{Caps: irctest.Modern, Password: secret})
@@ -72,9 +72,6 @@ allow = ["alice"]
 	g := start(t, home, config)
 	eventually.True(t, "the bot is in the channel", func() bool { return server.In(channel) })
 	server.Say(irctest.Person{Nick: "Alice", Host: "evil.example"}, channel, "bot: sh: rm "+victim)
-	server.Say(alice, channel, "bot: code")
-	has(channel, "Alice: \x02Done\x02")
-	has(channel, "x := 1")
 	server.Say(alice, "bot", "sh: rm "+victim)
 	has("Alice", "rm "+victim)
 	has("Alice", "/approve ")
@@ -98,8 +95,11 @@ allow = ["alice"]
 
 	next := start(t, home, config)
 	eventually.True(t, "the bot is in the channel again", func() bool { return server.In(channel) })
-	server.Say(alice, channel, "are you there, bot?")
-	has(channel, "heard ")
+	server.Say(alice, "bot", "are you there?")
+	has("Alice", "heard are you there?")
+	server.Say(alice, channel, "bot: code")
+	has(channel, "Alice: \x02Done\x02")
+	has(channel, "x := 1")
 	var page struct{ Items []struct{ Key string } }
 	next.socket(http.MethodGet, "/v1/sessions", nil, &page)
 	var keys []string

@@ -47,6 +47,7 @@ type conn struct {
 	notices  *bot.Notices[chat]
 	returned chan struct{} // closed when run has returned
 	chats    adapter.Chats[chat]
+	leaves   atomic.Bool   // the bot ends the connection
 	speaks   chan struct{} // of one: who waits for a confirmation
 	pace     pace
 
@@ -184,8 +185,7 @@ func (c *conn) push(line string) {
 	select {
 	case c.out <- line:
 	default:
-		c.Fail(c.failed("write", errors.New("the server takes no lines")))
-		c.end()
+		c.over(c.failed("write", errors.New("the server takes no lines")))
 	}
 }
 
@@ -212,7 +212,7 @@ func (c *conn) write() {
 // fail ends the connection, unless it was closed.
 func (c *conn) fail(step string, err error) {
 	if c.shut.Err() == nil {
-		c.Fail(c.failed(step, err))
+		c.over(c.failed(step, err))
 	}
 	c.end()
 }
@@ -266,6 +266,7 @@ func (c *conn) look() {
 
 // close sends QUIT, waits a moment for the server to end the connection, which frees the nick, and ends it.
 func (c *conn) close() {
+	c.leaves.Store(true)
 	if c.shut.Err() == nil {
 		_ = c.line.SetWriteDeadline(time.Now().Add(lastWord)) // it is over either way
 		if _, err := io.WriteString(c.line, "QUIT\r\n"); err == nil {

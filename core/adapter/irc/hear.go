@@ -72,9 +72,11 @@ func (c *conn) ended(why string) error {
 	return c.failed("read", fmt.Errorf("the server closes the connection: %s", why))
 }
 
-// over ends the connection.
+// over ends the connection, for this reason unless the bot does.
 func (c *conn) over(err error) {
-	c.Fail(err)
+	if !c.leaves.Load() {
+		c.Fail(err)
+	}
 	c.end()
 }
 

@@ -22,7 +22,7 @@ type event struct {
 func (c *conn) inbound(m message, now time.Time) (e event, is bool) {
 	e.nick = m.nick()
 	_, isBot := m.tags["bot"]
-	if len(m.params) < 2 || isBot || !strings.Contains(m.source, "!") || !isName(e.nick) || len(m.source) > maxName || isChannel(e.nick) {
+	if len(m.params) < 2 || isBot || !strings.Contains(m.source, "!") || !isName(e.nick) || len(m.source) > maxName || plain(m.source) != m.source || isChannel(e.nick) {
 		return e, false
 	}
 	if at, err := time.Parse(time.RFC3339, m.tags["time"]); err == nil && now.Sub(at) > c.p.old {
@@ -32,7 +32,7 @@ func (c *conn) inbound(m message, now time.Time) (e event, is bool) {
 	if !is {
 		return e, false
 	}
-	in := adapter.Inbound{Adapter: platformName, Sender: plain(e.nick), ID: m.tags["msgid"], Text: text}
+	in := adapter.Inbound{Adapter: platformName, Sender: e.nick, ID: m.tags["msgid"], Text: text}
 	if in.ID != "" {
 		in.Dedupe = platformName + ":" + in.ID
 	}
@@ -60,10 +60,10 @@ func (c *conn) inbound(m message, now time.Time) (e event, is bool) {
 
 // identities are who sent a message: the account that the server confirms, and nick!user@host.
 func (c *conn) identities(m message) (all []string) {
-	if account := m.tags["account"]; c.caps["account-tag"] && account != "" && account != "*" && isName(account) && !strings.ContainsAny(account, "!#%") {
-		all = append(all, fold(plain(account)))
+	if account := m.tags["account"]; c.caps["account-tag"] && account != "" && account != "*" && plain(account) == account && isName(account) && !strings.ContainsAny(account, "!#%") {
+		all = append(all, fold(account))
 	}
-	return append(all, fold(plain(m.source)))
+	return append(all, fold(m.source))
 }
 
 // as is the event as one of the person who has this identity.

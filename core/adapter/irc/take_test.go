@@ -89,6 +89,7 @@ func TestWhatIsNeverAnswered(t *testing.T) {
 			w.server.Raw(":irc.example PRIVMSG bot :hello")
 			w.server.Raw("PRIVMSG bot :hello")
 			w.server.Raw(":#help!x@y PRIVMSG bot :hello")
+			w.server.Raw(":al\x02ice!alice@people.example PRIVMSG bot :hello")
 			w.after(time.Minute)
 			if got := w.in.Messages(); len(got) != 0 || len(w.texts()) != 0 {
 				t.Errorf("received %+v, said %q", got, w.texts())
@@ -155,6 +156,9 @@ func TestATeardownEndsAMessageThatIsBeingTaken(t *testing.T) {
 		w.after(time.Second)
 		began := time.Now()
 		w.down(c)
+		if err := c.Err(); err != nil {
+			t.Errorf("a connection that the bot ended says that it broke: %v", err)
+		}
 		if took := time.Since(began); took > 2*time.Second || w.server.Connections() != 0 {
 			t.Errorf("the teardown took %s, and %d connections are left", took, w.server.Connections())
 		}
