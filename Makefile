@@ -40,10 +40,13 @@ PACKAGES   := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $
 RACE       := -race -gcflags=modernc.org/...=-race=false -gcflags=modernc.org/sqlite= -vet=off
 export GORACE := atexit_sleep_ms=0
 
+# The tests of the built program mostly wait: they run while the others are built, and print their results at the end.
 test: ## every test, with the race detector; without it those that read the sources and those of the built program, which has none
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	@CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core ./cmd/gatewaytui/e2e; built=$$?; \
-	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v -e '/core$$' -e '/e2e$$') && exit $$built
+	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT; trap 'kill -INT $$built 2>/dev/null; exit 130' INT TERM; \
+	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -timeout 10m ./core ./cmd/gatewaytui/e2e >"$$out" 2>&1 & built=$$!; \
+	$(GO) test $(RACE) -p $(PACKAGES) -timeout 15m $$($(GO) list ./... | grep -v -e '/core$$' -e '/e2e$$'); packages=$$?; \
+	wait $$built; built=$$?; cat "$$out"; exit $$((packages + built))
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
 	$(GO) test -short -p $(PACKAGES) -timeout 2m ./...
