@@ -22,8 +22,8 @@ const (
 	// maxOut bounds the lines that wait to be written, maxIn the messages that wait to be handled.
 	maxOut = 256
 	maxIn  = 1024
-	// lastWord bounds the last message to a server.
-	lastWord = time.Second
+	// lastWord bounds the last message to a server, and the wait for the end that it causes. A stop may give an adapter a second in all.
+	lastWord = 300 * time.Millisecond
 )
 
 // conn is one connection to the server, what handles its messages, and the sends of others. It implements adapter.Conn.
@@ -117,7 +117,7 @@ func (c *conn) open(ctx context.Context, only bool) error {
 		err = c.failed("begin", ctx.Err())
 	}
 	if err != nil {
-		c.close()
+		c.cut() // a server that has not let the bot in gets no QUIT: one that is silent would be waited for
 	}
 	return err
 }
@@ -276,8 +276,14 @@ func (c *conn) close() {
 			}
 		}
 	}
+	c.cut()
+}
+
+// cut ends the connection without a word, and waits for its goroutines.
+func (c *conn) cut() {
+	c.leaves.Store(true)
 	c.end()
-	_ = c.raw.Close()
+	_ = c.raw.Close() // it is over either way
 	c.both.Wait()
 }
 

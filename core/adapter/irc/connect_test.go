@@ -215,3 +215,15 @@ func TestHowAServerEndsAConnection(t *testing.T) {
 		})
 	}
 }
+
+func TestS20_AnAttemptAtASilentServerEndsWithItsContext(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.server.Fail(irctest.Faults{Silent: true})
+		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if _, err := w.Connect(ctx, w.in); err == nil || time.Since(began) != 100*time.Millisecond {
+			w.Errorf("it returned %v after %s", err, time.Since(began))
+		}
+	})
+}
