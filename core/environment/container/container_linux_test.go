@@ -181,7 +181,7 @@ func TestTR6_ADaemonThatHangsDelaysNoClose(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	err := c.Close(ctx)
-	if took := time.Since(began); took > limit+50*time.Millisecond {
+	if took := time.Since(began); took > 2*limit { // a busy machine adds to it; the daemon hangs for longer
 		t.Errorf("it took %v", took)
 	}
 	if err == nil || !strings.Contains(err.Error(), c.name) || !strings.Contains(err.Error(), "may still exist") {
