@@ -13,7 +13,7 @@ const KindTurns Kind = "turns"
 // mostAgents bounds the agents of a day that are looked at.
 const mostAgents = 10_000
 
-// Unreported refuses the turn if its agent has worked today on most turns, or more, whose use is only estimated. 0 is no bound. Turns
+// Unreported refuses the turn if its agent has worked today on most turns, or more, whose use is only estimated. 0 means no bound. Turns
 // under way at the same time are not counted. The error is a *Refusal, or says that the counters cannot be read.
 func (t *Turn) Unreported(ctx context.Context, most int) error {
 	if t == nil || most == 0 {
@@ -31,7 +31,7 @@ func (t *Turn) Unreported(ctx context.Context, most int) error {
 		key := "agents." + t.who.Agent + ".turns_per_day"
 		n := Notice{Budget: t.who.Budget, Kind: KindTurns, Period: t.l.day(now), Percent: 100, Used: g.Estimated, Limit: int64(most), Renews: t.l.renews(KindDay, now), Who: t.who}
 		n.Text = fmt.Sprintf("Agent %q has had %d of %d turns today of which its program does not say what they used (%s).%s", t.who.Agent, n.Used, n.Limit, key, t.l.renewal(n))
-		return &Refusal{Notice: n, Hint: "The owner of the gateway can raise " + key + "; 0 is no bound."}
+		return &Refusal{Notice: n, Hint: "The owner of the gateway can raise " + key + "; 0 means no bound."}
 	}
 	return nil
 }

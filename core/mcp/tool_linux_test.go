@@ -172,9 +172,9 @@ func TestCV9_APictureOfAServerIsShownToAModelThatSees(t *testing.T) {
 		want  string
 		shown int
 	}{
-		"it is shown":                     {nil, nil, "; you see it with this result, and not later]", 1},
-		"it says why the model sees none": {errors.New("there are too many"), nil, "; you do not see it: there are too many]", 1},
-		"what is no picture is not tried": {nil, errors.New("it is too large"), "; you do not see it: it is too large]", 0},
+		"it is shown":                        {nil, nil, "; you see it with this result, and not later]", 1},
+		"it says why the model sees none":    {errors.New("there are too many"), nil, "; you do not see it: there are too many]", 1},
+		"what is not a picture is not tried": {nil, errors.New("it is too large"), "; you do not see it: it is too large]", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil, playing("files"))

@@ -70,7 +70,7 @@ func (m *Media) Picture(content []byte) (model.Image, error) {
 	k, mediaType := kindOf(adapter.File{}, content)
 	switch {
 	case k != picture:
-		return model.Image{}, errors.New("it is no picture of a kind that models see")
+		return model.Image{}, errors.New("it is not a picture of a kind that models see")
 	case len(content) > maxPicture:
 		return model.Image{}, errors.New("it is too large")
 	}

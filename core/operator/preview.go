@@ -146,5 +146,5 @@ func turnLine(v session.TurnView) string {
 }
 
 func processLine(p ops.Process) string {
-	return fmt.Sprintf("pid %d %s (%d in its tree, %s)", p.PID, p.Command, p.TreeSize, term.Clean(p.Session, 80))
+	return fmt.Sprintf("pid %d %s (%d in its tree, %s)", p.PID, p.Command, p.TreeSize, term.Clean(cmp.Or(p.Session, string(p.Owner)), 80))
 }

@@ -10,7 +10,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// TR3: a command of a sandbox with a list of hosts asks for another one, while it runs. What is allowed is no host of the internet here, so
+// TR3: a command of a sandbox with a list of hosts asks for another one, while it runs. What is allowed is not a host of the internet here, so
 // that the proxy says that it is not found.
 func TestTR3_AHostThatASandboxDoesNotListIsAsked(t *testing.T) {
 	soak.Peer(t, "bwrap", "bubblewrap")

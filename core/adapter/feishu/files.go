@@ -103,7 +103,7 @@ func (c *conn) sendFile(ctx context.Context, at place, f adapter.OutgoingFile, c
 	return c.api.put(ctx, at, outgoing{kind: "file", content: string(content), uuid: uuid(f.Key, 0)})
 }
 
-// upload gives Feishu the content of a file and returns its key. It is no message yet.
+// upload gives Feishu the content of a file and returns its key. It is not a message yet.
 func (a *api) upload(ctx context.Context, to string, fields url.Values, field string, f adapter.OutgoingFile) (string, error) {
 	body, kind, err := bot.Form(fields, field, f)
 	if err != nil {

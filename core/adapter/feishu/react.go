@@ -28,7 +28,7 @@ func (c *conn) React(ctx context.Context, _, message, emoji string) error {
 	}
 	want, known := emojis[emoji]
 	if emoji != "" && !known {
-		return &adapter.RefusedError{Why: fmt.Sprintf("%.20q is no reaction of Feishu", emoji)}
+		return &adapter.RefusedError{Why: fmt.Sprintf("%.20q is not a reaction of Feishu", emoji)}
 	}
 	return c.While(ctx, func(ctx context.Context) error {
 		at := messages + "/" + message + "/reactions"

@@ -3,7 +3,7 @@
 // It promises, in addition to what package adapter requires of every platform:
 //
 //   - A person is the services account that the server confirms with each message (https://ircv3.net/specs/extensions/account-tag),
-//     else nick!user@host. A nick alone is no one: anyone can take it.
+//     else nick!user@host. A nick alone identifies no person: anyone can take it.
 //   - A message counts as sent when the server has given it back (https://ircv3.net/specs/extensions/echo-message), or has answered a PING
 //     that was behind it: a write to a server that hangs succeeds as well.
 //   - No text ends a line and begins a command. A line has at most maxText bytes, with room for the prefix that the server adds, and

@@ -11,7 +11,7 @@ var (
 	robots = regexp.MustCompile(`^(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?|owner-.+|.+-(?:bounces?|request|owner))(?:[+=].*)?$`)
 	// listFields are fields of mails that a list has passed on (RFC 2369, RFC 2919).
 	listFields = []string{"List-Id", "List-Post", "List-Unsubscribe", "List-Help", "Mailing-List", "X-Loop"}
-	// robotFields are fields of mails that a program has written by itself.
+	// robotFields are fields of mails that a program has written on its own.
 	robotFields = []string{"X-Autoreply", "X-Autorespond", "X-Autorespond-Subject", "X-Failed-Recipients", "X-Auto-Response-Suppress"}
 )
 

@@ -75,7 +75,7 @@ func (c *conn) change(ctx context.Context, room, message string, buttons []butto
 }
 
 // pressed is what a reaction to a message of the bot sends: the text of the button of that label in the message as it stands now;
-// empty: it is no button.
+// empty: it is not a button.
 func (a *api) pressed(ctx context.Context, e *event, was content) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.p.call)
 	defer cancel()

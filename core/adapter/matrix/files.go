@@ -71,7 +71,7 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 	return sent, err
 }
 
-// upload gives the homeserver a file, and returns the message that shows it. A file that no message names is no message, so that an
+// upload gives the homeserver a file, and returns the message that shows it. A file that no message names is not a message, so that an
 // upload whose end is not known did not arrive.
 func (a *api) upload(ctx context.Context, f adapter.OutgoingFile) (m content, err error) {
 	name := bot.FileName(f.Name)
