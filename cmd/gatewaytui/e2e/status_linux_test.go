@@ -13,6 +13,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/eventually"
 )
 
 // seed puts n idle sessions into the store of a home that no gateway runs on.
@@ -67,16 +68,25 @@ func TestH4_StatusAnswersWhileAnythingHangs(t *testing.T) {
 	g := start(t, home, longDrain())
 	g.say("wedged", "wedge 300")
 	g.running("api:user:wedged", "model call")
+	type answer struct {
+		State  string
+		Counts struct{ Sessions int }
+	}
+	status := func() (a answer) {
+		t.Helper()
+		if status := g.socket(http.MethodGet, "/v1/status", nil, &a); status != http.StatusOK {
+			t.Fatalf("status: %d", status)
+		}
+		return a
+	}
 	ask := func(state string) {
 		t.Helper()
-		var s struct {
-			State  string
-			Counts struct{ Sessions int }
-		}
-		if status := g.socket(http.MethodGet, "/v1/status", nil, &s); status != http.StatusOK || s.Counts.Sessions != 5001 || s.State != state {
-			t.Fatalf("status: %d %+v, want 5001 sessions and state %s", status, s, state)
+		if s := status(); s.Counts.Sessions != 5001 || s.State != state {
+			t.Fatalf("status: %+v, want 5001 sessions and state %s", s, state)
 		}
 	}
+	// Ready waits for the first 2,000 sessions (core/recovery/load.go).
+	eventually.True(t, "all sessions are loaded", func() bool { return status().Counts.Sessions == 5001 })
 	ask("running")
 	g.signal(15)
 	g.phase("drain", "running")
