@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,16 +11,13 @@ import (
 	"gatewaytui/core/adapter"
 )
 
-func (s *suite) edits() {
+func (s *suite) edits() (notShown string) {
 	c := s.connect()
 	to := s.chat("hello")
-	editor, is := c.(adapter.Editor)
-	if is != s.can(adapter.AbilityEdit) {
-		s.Fatalf("the connection edits: %t, the platform says %t", is, !is)
+	if !s.can(adapter.AbilityEdit) {
+		return lacksAbility(adapter.AbilityEdit)
 	}
-	if !is {
-		return
-	}
+	editor := able[adapter.Editor](s, c)
 	sent, err := s.send(c, adapter.Outgoing{Target: to, Text: "draft", Passing: true})
 	if err != nil || len(sent.IDs) != 1 {
 		s.Fatalf("sent %+v: %v", sent, err)
@@ -31,34 +29,26 @@ func (s *suite) edits() {
 			s.Errorf("the edit returned %+v, %v", again, err)
 		}
 	}
-	if got := s.peer.Texts(); !slices.Equal(got, []string{"answer"}) {
-		s.Errorf("the chat has %q", got)
-	}
+	s.has("answer")
 	for range 2 {
 		if err := editor.Remove(s.Context(), to, id); err != nil {
 			s.Errorf("the removal: %v", err)
 		}
 	}
-	if got := s.peer.Texts(); len(got) != 0 {
-		s.Errorf("the chat still has %q", got)
-	}
+	s.has()
 	_, err = editor.Edit(s.Context(), id, adapter.Outgoing{Target: to, Text: "late"})
-	if _, refused := errors.AsType[*adapter.RefusedError](err); !refused {
-		s.Errorf("the edit of a message that is gone returned %v", err)
-	}
+	s.refused("the edit of a message that is gone", err)
+	return ""
 }
 
-func (s *suite) drafts() {
-	peer, able := peerWith[DraftPeer](s, adapter.AbilityDrafts)
-	if !able {
-		return
-	}
+func (s *suite) drafts() (notShown string) {
 	c := s.connect()
-	to := s.chat("hello")
-	drafter, is := c.(adapter.Drafter)
-	if !is {
-		s.Fatal("the connection shows no drafts")
+	peer, why := peerWith[DraftPeer](s, adapter.AbilityDrafts)
+	if why != "" {
+		return why
 	}
+	to := s.chat("hello")
+	drafter := able[adapter.Drafter](s, c)
 	for _, text := range []string{"one", "one two", "one two"} {
 		if err := drafter.Draft(s.Context(), 7, adapter.Outgoing{Target: to, Text: text, Passing: true}); err != nil {
 			s.Error(err)
@@ -71,19 +61,16 @@ func (s *suite) drafts() {
 	if b, is := s.peer.Platform().(adapter.Bounded); !is || b.Bounds(to).Drafts <= 0 {
 		s.Error("the platform does not say for how long it shows a draft")
 	}
+	return ""
 }
 
-func (s *suite) types() {
+func (s *suite) types() (notShown string) {
 	c := s.connect()
 	to := s.chat("hello")
-	typer, is := c.(adapter.Typer)
-	if is != s.can(adapter.AbilityTyping) {
-		s.Fatalf("the connection types: %t, the platform says %t", is, !is)
+	if !s.can(adapter.AbilityTyping) {
+		return lacksAbility(adapter.AbilityTyping)
 	}
-	if !is {
-		return
-	}
-	if err := typer.Typing(s.Context(), to); err != nil {
+	if err := able[adapter.Typer](s, c).Typing(s.Context(), to); err != nil {
 		s.Error(err)
 	}
 	if len(s.peer.Texts()) != 0 {
@@ -92,24 +79,63 @@ func (s *suite) types() {
 	if b, is := s.peer.Platform().(adapter.Bounded); !is || b.Bounds(to).Typing <= 0 {
 		s.Error("the platform does not say for how long it shows typing")
 	}
+	return ""
 }
 
-func (s *suite) isAble() {
-	c := s.connect()
-	for a, is := range map[adapter.Ability]bool{
-		adapter.AbilityTyping: ok[adapter.Typer](c), adapter.AbilityEdit: ok[adapter.Editor](c), adapter.AbilityReactions: ok[adapter.Reactor](c),
-		adapter.AbilityFilesIn: ok[adapter.Fetcher](c), adapter.AbilityFilesOut: ok[adapter.FileSender](c), adapter.AbilityMenu: ok[adapter.MenuSetter](c),
-		adapter.AbilityDrafts: ok[adapter.Drafter](c),
+// isAble checks the methods of the connection. One whose abilities are known only once it is made may have the methods of all, and
+// refuses those of abilities that the platform does not declare.
+func (s *suite) isAble() (notShown string) {
+	c, ctx := s.connect(), s.Context()
+	for a, call := range map[adapter.Ability]func() error{
+		adapter.AbilityTyping:    method(c, func(c adapter.Typer) error { return c.Typing(ctx, "1") }),
+		adapter.AbilityEdit:      method(c, func(c adapter.Editor) error { return c.Remove(ctx, "1", "1") }),
+		adapter.AbilityReactions: method(c, func(c adapter.Reactor) error { return c.React(ctx, "1", "1", "👍") }),
+		adapter.AbilityFilesIn: method(c, func(c adapter.Fetcher) error {
+			_, err := c.Fetch(ctx, "1", 1)
+			return err
+		}),
+		adapter.AbilityFilesOut: method(c, func(c adapter.FileSender) error {
+			_, err := c.SendFile(ctx, "1", adapter.OutgoingFile{Name: "a.txt", Content: []byte("content")})
+			return err
+		}),
+		adapter.AbilityMenu: method(c, func(c adapter.MenuSetter) error { return c.SetMenu(ctx, nil) }),
+		adapter.AbilityDrafts: method(c, func(c adapter.Drafter) error {
+			return c.Draft(ctx, 7, adapter.Outgoing{Target: "1", Text: "one"})
+		}),
 	} {
-		if s.can(a) != is {
-			s.Errorf("%q: the platform says %t, the connection %t", a, !is, is)
+		switch can := s.can(a); {
+		case can && call == nil:
+			s.Errorf("the platform declares %q, and its connection lacks the method", a)
+		case !can && call != nil:
+			if err := call(); !errors.Is(err, adapter.ErrUnable) {
+				s.refused(fmt.Sprintf("%q, which the platform does not declare,", a), err)
+			}
 		}
 	}
+	return ""
 }
 
-func ok[T any](c adapter.Conn) bool {
-	_, is := c.(T)
-	return is
+// method is a call of f with the connection, or nil if that lacks the methods of T.
+func method[T any](c adapter.Conn, f func(T) error) func() error {
+	t, is := c.(T)
+	if !is {
+		return nil
+	}
+	return func() error { return f(t) }
+}
+
+// able is a connection that does what the platform declares.
+func able[T any](s *suite, c adapter.Conn) T {
+	s.Helper()
+	t, is := c.(T)
+	if !is {
+		s.Fatalf("the connection %T lacks the methods of an ability that the platform declares", c)
+	}
+	return t
+}
+
+func lacksAbility(a adapter.Ability) string {
+	return fmt.Sprintf("the platform does not declare %q", a)
 }
 
 // refused fails the test unless err is one that is for ever.
@@ -120,25 +146,25 @@ func (s *suite) refused(what string, err error) {
 	}
 }
 
-// peerWith is the peer as one that shows the ability a; false if the platform does not have it.
-func peerWith[T any](s *suite, a adapter.Ability) (peer T, able bool) {
+// peerWith is the peer as one that shows the ability a, or why there is none. The platform is connected.
+func peerWith[T any](s *suite, a adapter.Ability) (peer T, notShown string) {
 	s.Helper()
 	if !s.can(a) {
-		return peer, false
+		return peer, lacksAbility(a)
 	}
-	peer, able = s.peer.(T)
-	if !able {
+	peer, is := s.peer.(T)
+	if !is {
 		s.Fatalf("the platform declares %q, and its peer does not show that", a)
 	}
-	return peer, true
+	return peer, ""
 }
 
-func (s *suite) fetches() {
-	peer, able := peerWith[FilePeer](s, adapter.AbilityFilesIn)
-	if !able {
-		return
-	}
+func (s *suite) fetches() (notShown string) {
 	first := s.connect()
+	peer, why := peerWith[FilePeer](s, adapter.AbilityFilesIn)
+	if why != "" {
+		return why
+	}
 	s.chat("hello")
 	peer.SayFile("read it", "a.txt", "content")
 	s.await(2)
@@ -155,10 +181,7 @@ func (s *suite) fetches() {
 	if err := s.down(first); err != nil {
 		s.Errorf("the teardown: %v", err)
 	}
-	f, is := s.connect().(adapter.Fetcher)
-	if !is {
-		s.Fatal("the connection fetches no files")
-	}
+	f := able[adapter.Fetcher](s, s.connect())
 	ref := got[0].Files[0].Ref
 	if content, err := f.Fetch(s.Context(), ref, 7); err != nil || string(content) != "content" {
 		s.Errorf("fetched %q: %v", content, err)
@@ -167,27 +190,25 @@ func (s *suite) fetches() {
 	s.refused("a file that is too large", err)
 	_, err = f.Fetch(s.Context(), "no file", 7)
 	s.refused("a file that there is not", err)
+	return ""
 }
 
-func (s *suite) sendsFiles() {
-	peer, able := peerWith[FilePeer](s, adapter.AbilityFilesOut)
-	if !able {
-		return
-	}
+func (s *suite) sendsFiles() (notShown string) {
 	c := s.connect()
-	to := s.chat("hello")
-	files, is := c.(adapter.FileSender)
-	if !is {
-		s.Fatal("the connection sends no files")
+	peer, why := peerWith[FilePeer](s, adapter.AbilityFilesOut)
+	if why != "" {
+		return why
 	}
+	to := s.chat("hello")
+	files := able[adapter.FileSender](s, c)
 	f := adapter.OutgoingFile{Name: "../b/report \"1\".txt", Type: "text/plain", Content: []byte("content"), Caption: "look"}
 	sent, err := files.SendFile(s.Context(), to, f)
 	if err != nil || len(sent.IDs) != 1 {
 		s.Fatalf("sent %+v: %v", sent, err)
 	}
 	want := []SentFile{{Name: "report \"1\".txt", Content: "content", Text: "look"}}
-	if got := peer.Files(); !slices.Equal(got, want) {
-		s.Errorf("the chat has %q, want %q", got, want)
+	if !s.shows(func() bool { return slices.Equal(peer.Files(), want) }) {
+		s.Errorf("the chat has %q, want %q", peer.Files(), want)
 	}
 	large := f
 	large.Content = bytes.Repeat([]byte("x"), 51<<20)
@@ -205,23 +226,24 @@ func (s *suite) sendsFiles() {
 		s.refused("a chat that takes nothing", err)
 		s.peer.Heal()
 	}
-	s.peer.Pass(farAway)
+	s.settle(farAway)
 	if got := peer.Files(); len(got) != 1 {
 		s.Errorf("the chat has %q, want one file", got)
 	}
+	return ""
 }
 
-func (s *suite) reacts() {
-	peer, able := peerWith[ReactionPeer](s, adapter.AbilityReactions)
-	if !able {
-		return
-	}
+func (s *suite) reacts() (notShown string) {
 	c := s.connect()
+	peer, why := peerWith[ReactionPeer](s, adapter.AbilityReactions)
+	if why != "" {
+		return why
+	}
 	to := s.chat("hello")
 	id := s.heard().ID
-	r, is := c.(adapter.Reactor)
-	if !is || id == "" {
-		s.Fatalf("the connection reacts: %t, to the message %q", is, id)
+	r := able[adapter.Reactor](s, c)
+	if id == "" {
+		s.Fatal("the message that was received has no id")
 	}
 	for _, emoji := range []string{"👀", "👍", "👍", "", ""} {
 		if err := r.React(s.Context(), to, id, emoji); err != nil {
@@ -231,20 +253,21 @@ func (s *suite) reacts() {
 		if emoji == "" {
 			want = nil
 		}
-		if got := peer.Reactions(id); !slices.Equal(got, want) {
-			s.Errorf("the message has %q, want %q", got, want)
+		if !s.shows(func() bool { return slices.Equal(peer.Reactions(id), want) }) {
+			s.Errorf("the message has %q, want %q", peer.Reactions(id), want)
 		}
 	}
 	s.refused("a sign that is not an emoji", r.React(s.Context(), to, id, "no emoji"))
 	s.refused("a message that there is not", r.React(s.Context(), to, "987654321", "👍"))
+	return ""
 }
 
-func (s *suite) isPressed() {
-	peer, able := peerWith[ButtonPeer](s, adapter.AbilityButtons)
-	if !able {
-		return
-	}
+func (s *suite) isPressed() (notShown string) {
 	c := s.connect()
+	peer, why := peerWith[ButtonPeer](s, adapter.AbilityButtons)
+	if why != "" {
+		return why
+	}
 	to := s.chat("hello")
 	asked := s.heard()
 	id := strings.TrimSuffix(asked.User[strings.LastIndexByte(asked.User, '(')+1:], ")")
@@ -254,25 +277,26 @@ func (s *suite) isPressed() {
 	if err != nil || len(sent.IDs) != 1 {
 		s.Fatalf("sent %+v: %v", sent, err)
 	}
-	if !peer.Press("Yes", true) || !peer.Press("No", false) {
+	if !s.shows(func() bool { return peer.Press("Yes", true) }) || !peer.Press("No", false) {
 		s.Fatal("there are no such buttons")
 	}
 	got := s.await(2)[1]
-	s.peer.Pass(time.Minute)
+	s.settle(time.Minute)
 	if n := len(s.Messages()); n != 2 {
 		s.Errorf("%d messages were received, want two: a stranger's press is none", n)
 	}
 	if got.Text != "/deny 1" || got.Session != asked.Session || adapter.ChatOf(got.Target) != adapter.ChatOf(to) || !got.Mentioned || got.Dedupe == "" {
 		s.Errorf("received %+v", got)
 	}
-	editor, is := c.(adapter.Editor)
-	if !is {
-		return
+	if !s.can(adapter.AbilityEdit) {
+		return ""
 	}
+	editor := able[adapter.Editor](s, c)
 	if _, err := editor.Edit(s.Context(), sent.IDs[0], adapter.Outgoing{Target: to, Text: "it ran"}); err != nil {
 		s.Error(err)
 	}
-	if peer.Press("Yes", false) {
+	if !s.shows(func() bool { return !peer.Press("Yes", false) }) {
 		s.Error("the button is still there after an edit without buttons")
 	}
+	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"testing"
 
 	"gatewaytui/core/adapter"
 )
@@ -89,7 +88,7 @@ func (r *Receiver) Texts() (out []string) {
 }
 
 // WantTexts fails the test unless these messages were taken.
-func (r *Receiver) WantTexts(t testing.TB, want ...string) {
+func (r *Receiver) WantTexts(t Test, want ...string) {
 	t.Helper()
 	if got := r.Texts(); !slices.Equal(got, want) {
 		t.Errorf("the gateway got %q, want %q", got, want)
