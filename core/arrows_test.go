@@ -109,6 +109,7 @@ var arrows = map[string][]string{
 	"core/adapter/feishu/feishutest":   {"core/adapter/feishu/longconn", "core/adapter/faults"},
 	"core/adapter/irc":                 {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
 	"core/adapter/irc/irctest":         {},
+	"core/adapter/external":            {"core/ops", "core/term", "core/process", "core/adapter", "core/adapter/bot"},
 	"core/adapter/mail":                {"core/ops", "core/term", "core/web", "core/adapter", "core/adapter/bot", "core/adapter/mail/imap", "core/adapter/markdown"},
 	"core/adapter/mail/imap":           {},
 	"core/adapter/mail/mailtest":       {},
