@@ -50,6 +50,7 @@ const (
 
 func newRoot(p *program) *cobra.Command {
 	o := runOptions{Options: host.Options{LogFormat: "auto"}}
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "gatewaytui",
 		Short: "run, show and steer a gateway for AI agents",
@@ -61,24 +62,29 @@ each verb shows or steers the gateway that runs on the same home.`,
   gatewaytui send "hello"          # talk to an agent
   gatewaytui status                # one screen
   gatewaytui stop --wait           # stop it and see what it waits for`,
-		Version:       versionInfo().String(),
 		SilenceErrors: true, // report says them once
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			if len(args) > 0 && !showVersion {
 				return unknownVerb(cmd, args[0])
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				p.say("%s", versionInfo())
+				return nil
+			}
+			return p.run(cmd.Context(), o)
+		},
 	}
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default: $GATEWAYTUI_HOME, else ~/.local/state/gatewaytui)")
 	f := root.Flags()
+	f.BoolVarP(&showVersion, "version", "v", false, "print version, commit and Go version") // cobra's own needs a template, for which the linker keeps every method
 	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
 	configFlag(f, &o.Config)
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
