@@ -24,9 +24,11 @@ const (
 	AbilityIdempotent Ability = "idempotent send" // Outgoing.Key
 )
 
-// Able is implemented by a Platform with abilities. A connection of it implements the interfaces that they name.
+// Able is implemented by a Platform with abilities. A connection of it implements the interfaces that they name. It may implement more:
+// the answer of those is ErrUnable or a *RefusedError.
 type Able interface {
-	// Abilities returns the same abilities at each call, in the order in which people should read them.
+	// Abilities returns the abilities in the order in which people should read them. They may change with each connection that
+	// Connect returns, and at no other time. It does not wait.
 	Abilities() []Ability
 }
 
@@ -46,7 +48,7 @@ type Bounds struct {
 
 // Bounded is implemented by a Platform with bounds.
 type Bounded interface {
-	// Bounds returns the bounds of the chat at target, as it stood in Inbound.Target. It does no I/O.
+	// Bounds returns the bounds of the chat at target, as it stood in Inbound.Target. They may change as Abilities may. It does no I/O.
 	Bounds(target string) Bounds
 }
 

@@ -197,8 +197,19 @@ func (l *managedAdapter) attempting(up context.Context, returned <-chan struct{}
 	return true
 }
 
+// abilitiesOf are the abilities of a platform as it is now, for its row.
+func abilitiesOf(p Platform) (words []string) {
+	if q, ok := p.(Able); ok {
+		for _, a := range q.Abilities() {
+			words = append(words, string(a))
+		}
+	}
+	return words
+}
+
 // adopt makes c the connection in use, unless up has ended. It clears the last error, which stays in the log.
 func (l *managedAdapter) adopt(up context.Context, c *connection) bool {
+	able := abilitiesOf(l.platform)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up.Err() != nil {
@@ -206,6 +217,7 @@ func (l *managedAdapter) adopt(up context.Context, c *connection) bool {
 		return false
 	}
 	l.current = c
+	l.row.Abilities = able // a new list: rows that were given away keep theirs
 	l.row.Attempt = 0
 	l.row.LastError = ""
 	l.transition(ops.AdapterConnected, slog.LevelInfo, nil)

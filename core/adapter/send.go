@@ -78,10 +78,15 @@ func (s *Supervisor) Fetch(ctx context.Context, name, ref string, most int64) ([
 
 func done(_ struct{}, err error) error { return err }
 
-// Can reports whether the platform called name has the ability a, connected or not.
+// Can reports whether the platform called name has the ability a: now, or while it is not connected, in its last connection.
 func (s *Supervisor) Can(name string, a Ability) bool {
 	l, ok := s.find(name)
-	return ok && slices.Contains(l.row.Abilities, string(a)) // never written after Add
+	if !ok {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.row.Abilities, string(a))
 }
 
 // Bounds are those of the chat at target on the platform called name.

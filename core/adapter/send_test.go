@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 func TestA2_AHungSendIsBoundedAndDelaysNoOther(t *testing.T) {
@@ -101,5 +103,52 @@ func TestSendsOfALostConnectionEndWithIt(t *testing.T) {
 		default:
 			t.Error("the send outlived its connection")
 		}
+	})
+}
+
+// growing is a platform that learns with each connection what it can do.
+type growing struct {
+	fake
+	able []Ability
+}
+
+func (g *growing) Abilities() []Ability { return g.able }
+
+func (g *growing) Connect(ctx context.Context, r Receiver) (Conn, error) {
+	g.able = append(g.able, []Ability{AbilityTyping, AbilityMenu}[len(g.able)])
+	return g.fake.Connect(ctx, r)
+}
+
+func TestPL4_AbilitiesAreThoseOfTheLastConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &growing{fake: fake{name: "g"}}
+		var rows []ops.Adapter
+		s := NewSupervisor(Options{Receiver: &fakeReceiver{}, OnState: func(row ops.Adapter) { rows = append(rows, row) }})
+		s.Add(g)
+		if s.Can("g", AbilityTyping) {
+			t.Error("it has an ability before its first connection")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		synctest.Wait()
+		if !s.Can("g", AbilityTyping) || s.Can("g", AbilityMenu) {
+			t.Errorf("after the first connection it can %q", s.Rows()[0].Abilities)
+		}
+		if last := rows[len(rows)-1]; last.State != ops.AdapterConnected || len(last.Abilities) != 1 {
+			t.Errorf("the row of the connection is %+v", last)
+		}
+		g.last(t).fail(errors.New("gone"))
+		synctest.Wait()
+		if !s.Can("g", AbilityTyping) {
+			t.Error("it has lost its ability with its connection")
+		}
+		time.Sleep(time.Minute) // virtual
+		synctest.Wait()
+		if !s.Can("g", AbilityMenu) {
+			t.Errorf("after the second connection it can %q", s.Rows()[0].Abilities)
+		}
+		cancel()
+		<-ended
 	})
 }

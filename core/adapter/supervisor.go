@@ -97,11 +97,7 @@ func (s *Supervisor) supervised(p Platform) *managedAdapter {
 	if q, ok := p.(interface{ StaleAfter() time.Duration }); ok {
 		l.staleAfter = q.StaleAfter()
 	}
-	if q, ok := p.(Able); ok {
-		for _, a := range q.Abilities() {
-			l.row.Abilities = append(l.row.Abilities, string(a))
-		}
-	}
+	l.row.Abilities = abilitiesOf(p)
 	return l
 }
 
