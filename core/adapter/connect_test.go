@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,6 +78,50 @@ func TestE3_RetriesForEverAtTheCappedInterval(t *testing.T) {
 				t.Fatalf("attempt %d came %v after the one before, want about the cap of 1m", i+2, d)
 			}
 		}
+	})
+}
+
+func TestE3_APlatformThatIsBackIsInUseAgainWithinAMinute(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		most time.Duration
+	}{
+		{"after an outage", errOutage, time.Minute},
+		{"after answers that came too late", fmt.Errorf("ask who the bot is: %w", context.DeadlineExceeded), time.Minute},
+		{"and one that another program uses is not cut off more often than every five minutes", &ConflictError{Why: "another poller"}, 5 * time.Minute},
+		{"and a credential that is wrong is not tried more often either", &CredentialsError{Variable: "V", Why: "refused"}, 5 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			down := &atomic.Bool{}
+			down.Store(true)
+			f := &fake{name: "f", connectErr: func(int) error {
+				if down.Load() {
+					return tc.err
+				}
+				return nil
+			}}
+			simulate(t, Options{}, []*fake{f}, func(t *testing.T, w *world) {
+				w.after(24 * time.Hour)
+				gaps := f.gaps()
+				if last := gaps[len(gaps)-1]; last > tc.most || last < tc.most*3/4 {
+					t.Errorf("after a day the attempts are %v apart, want about %v", last, tc.most)
+				}
+				down.Store(false)
+				w.after(tc.most)
+				w.wantState("f", ops.AdapterConnected)
+			})
+		})
+	}
+	t.Run("after a silence that made its connections stale", func(t *testing.T) {
+		f := &fake{name: "f", deaf: true, stale: 90 * time.Second}
+		simulate(t, Options{}, []*fake{f}, func(t *testing.T, w *world) {
+			w.after(24 * time.Hour)
+			gaps := f.gaps()
+			if last := gaps[len(gaps)-1]; last > f.stale+time.Minute {
+				t.Errorf("after a day the attempts are %v apart", last)
+			}
+		})
 	})
 }
 
@@ -238,7 +283,7 @@ func TestALateConnectionIsTakenDownAndDeliversNothing(t *testing.T) {
 }
 
 func TestPanicsOfAPlatformAreItsOwnFailure(t *testing.T) {
-	for _, where := range []string{"connect", "liveness", "send", "disconnect"} {
+	for _, where := range []string{"connect", "liveness", "send", "describe", "disconnect"} {
 		t.Run("in "+where, func(t *testing.T) {
 			f := &fake{name: "f", panics: where, stale: time.Minute}
 			simulate(t, Options{}, []*fake{f, {name: "other"}}, func(t *testing.T, w *world) {
@@ -246,10 +291,9 @@ func TestPanicsOfAPlatformAreItsOwnFailure(t *testing.T) {
 				if where == "send" && !strings.Contains(err.Error(), "panic: send") {
 					t.Errorf("send returned %v", err)
 				}
-				if where == "connect" || where == "liveness" {
-					if r := w.wantState("f", ops.AdapterRetrying); !strings.Contains(r.LastError, "panic: ") {
-						t.Errorf("last_error is %q", r.LastError)
-					}
+				state := map[string]ops.AdapterState{"connect": ops.AdapterRetrying, "liveness": ops.AdapterRetrying, "describe": ops.AdapterConnected}[where]
+				if r := w.row("f"); state != "" && (r.State != state || !strings.Contains(r.LastError, "panic: "+where)) {
+					t.Errorf("the row is %+v", r)
 				}
 				if err := w.Stop(t.Context(), "f"); (where == "disconnect") != (err != nil) {
 					t.Errorf("stop returned %v", err)

@@ -128,17 +128,22 @@ type receiver struct {
 	shut atomic.Bool
 }
 
+var errTakenDown = errors.New("this connection was taken down")
+
 // Receive hands m on. The error of a shut receiver is not an *ops.Error: the message was neither accepted nor refused. A
 // platform that can deliver it again should.
 func (g *receiver) Receive(ctx context.Context, m Inbound) (string, error) {
 	if g.shut.Load() {
-		return "", errors.New("this connection was taken down")
+		return "", errTakenDown
 	}
 	return g.Receiver.Receive(ctx, m)
 }
 
-// Forward implements Forwarder, where the Receiver does.
+// Forward implements Forwarder, where the Receiver does. A shut receiver passes nothing on.
 func (g *receiver) Forward(ctx context.Context, session string, m Outgoing) (Sent, error) {
+	if g.shut.Load() {
+		return Sent{}, &UnsentError{errTakenDown}
+	}
 	to, is := g.Receiver.(Forwarder)
 	if !is {
 		return Sent{}, &RefusedError{Why: "the gateway passes no messages on"}

@@ -190,6 +190,18 @@ func (l *managedAdapter) recovered() {
 	}
 }
 
+// describe adds to row what the platform says of itself. A panic of the platform is its error.
+func (l *managedAdapter) describe(row *ops.Adapter) (err error) {
+	defer caught(&err)
+	if p, is := l.platform.(Listener); is {
+		row.Listen = p.Addr()
+	}
+	if p, is := l.platform.(Partial); is && row.State == ops.AdapterConnected {
+		row.LastError = term.Clean(term.Redact(strings.Join(p.Lacks(), "; ")), maxError)
+	}
+	return nil
+}
+
 // snapshot is the row as it is now.
 func (l *managedAdapter) snapshot() ops.Adapter {
 	l.mu.Lock()
@@ -199,11 +211,8 @@ func (l *managedAdapter) snapshot() ops.Adapter {
 		row.RateLimitedUntil = ops.Time{}
 	}
 	l.mu.Unlock()
-	if p, is := l.platform.(Listener); is {
-		row.Listen = p.Addr()
-	}
-	if p, is := l.platform.(Partial); is && row.State == ops.AdapterConnected {
-		row.LastError = term.Clean(term.Redact(strings.Join(p.Lacks(), "; ")), maxError)
+	if err := l.describe(&row); err != nil {
+		row.LastError = clean(err)
 	}
 	if c != nil {
 		if last, err := c.lastInbound(); err == nil && !last.IsZero() {

@@ -36,15 +36,24 @@ type fake struct {
 	// broken, if not nil, is why the platform cannot even be built.
 	broken error
 
-	mu       sync.Mutex
-	attempts []time.Time
-	conns    []*fakeConn
-	open     int // connections made and not disconnected
-	most     int
+	mu        sync.Mutex
+	attempts  []time.Time
+	receivers []Receiver // of each attempt
+	conns     []*fakeConn
+	open      int // connections made and not disconnected
+	most      int
 }
 
 func (f *fake) Name() string              { return f.name }
 func (f *fake) StaleAfter() time.Duration { return f.stale }
+
+// Lacks makes fake a Partial of which nothing is missing.
+func (f *fake) Lacks() []string {
+	if f.panics == "describe" {
+		panic("describe")
+	}
+	return nil
+}
 
 func (f *fake) block(ctx context.Context, hangs bool) error {
 	if !hangs {
@@ -63,7 +72,7 @@ func (f *fake) block(ctx context.Context, hangs bool) error {
 
 func (f *fake) Connect(ctx context.Context, r Receiver) (Conn, error) {
 	f.mu.Lock()
-	f.attempts = append(f.attempts, time.Now())
+	f.attempts, f.receivers = append(f.attempts, time.Now()), append(f.receivers, r)
 	n := len(f.attempts)
 	f.mu.Unlock()
 	if f.panics == "connect" {
@@ -197,8 +206,15 @@ func (c *fakeConn) Disconnect(ctx context.Context) error {
 // fakeReceiver counts what reaches the gateway.
 type fakeReceiver struct {
 	Receiver
-	n atomic.Int32
+	n, forwarded, withdrawn atomic.Int32
 }
+
+func (r *fakeReceiver) Forward(context.Context, string, Outgoing) (Sent, error) {
+	r.forwarded.Add(1)
+	return Sent{}, nil
+}
+
+func (r *fakeReceiver) Withdraw(string, string) { r.withdrawn.Add(1) }
 
 func (r *fakeReceiver) Receive(context.Context, Inbound) (string, error) {
 	r.n.Add(1)

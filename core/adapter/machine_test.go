@@ -96,7 +96,7 @@ func play(t *testing.T, w *world, f *fake, up *atomic.Bool, steps []string) erro
 			return fmt.Errorf("%s without a request", r.State)
 		case waits == r.NextAttemptAt.IsZero():
 			return fmt.Errorf("%s with the next attempt at %v", r.State, r.NextAttemptAt)
-		case waits && (r.Attempt == 0 || r.LastError == "" || time.Until(r.NextAttemptAt.Time) > DefaultMaxBackoff):
+		case waits && (r.Attempt == 0 || r.LastError == "" || time.Until(r.NextAttemptAt.Time) > DefaultOutageBackoff):
 			return fmt.Errorf("waiting without a number, a reason or an end: %+v", r)
 		case peak > 1 && !f.hangCancel: // while the old one hangs, it is abandoned next to the new one (E4)
 			return fmt.Errorf("%d of %d connections at once", peak, len(conns))

@@ -276,7 +276,8 @@ func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *conn
 		return nil, 0, false
 	}
 	state, level := ops.AdapterRetrying, slog.LevelWarn
-	delay = min(l.backoff.NextBackOff(), l.s.o.MaxBackoff)
+	wait := min(l.backoff.NextBackOff(), l.s.o.MaxBackoff)
+	delay = min(wait, l.s.o.OutageBackoff)
 	now := time.Now()
 	if _, is := errors.AsType[*staleError](err); is {
 		state = ops.AdapterStale
@@ -289,6 +290,7 @@ func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *conn
 		delay = max(delay, l.silentUntil.Sub(now))
 	}
 	if _, is := errors.AsType[*ConflictError](err); is {
+		delay = wait
 		l.row.Conflicts++
 	}
 	if old = l.current; old != nil {

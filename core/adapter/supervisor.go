@@ -19,6 +19,7 @@ const (
 	DefaultConnectTimeout = 30 * time.Second
 	DefaultSendTimeout    = 30 * time.Second
 	DefaultMinBackoff     = time.Second
+	DefaultOutageBackoff  = time.Minute
 	DefaultMaxBackoff     = 5 * time.Minute
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	SendTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the wait before a retry.
 	MinBackoff, MaxBackoff time.Duration
+	// OutageBackoff bounds it too after a failure that can end by itself: a platform that is back is used again within it. What a person
+	// has to end, a bad credential or another user of it, is tried as rarely as MaxBackoff says.
+	OutageBackoff time.Duration
 	// Receiver takes what the platforms receive; required.
 	Receiver Receiver
 	// OnState, if not nil, is given each new row of an adapter, in order and one at a time. It must return at once; it
@@ -83,6 +87,7 @@ func NewSupervisor(o Options) *Supervisor {
 	o.SendTimeout = cmp.Or(o.SendTimeout, DefaultSendTimeout)
 	o.MinBackoff = cmp.Or(o.MinBackoff, DefaultMinBackoff)
 	o.MaxBackoff = max(cmp.Or(o.MaxBackoff, DefaultMaxBackoff), o.MinBackoff)
+	o.OutageBackoff = min(max(cmp.Or(o.OutageBackoff, DefaultOutageBackoff), o.MinBackoff), o.MaxBackoff)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Supervisor{o: o, named: map[string]*managedAdapter{}, ready: make(chan struct{})}
 }

@@ -74,7 +74,7 @@ func (c *checkup) checkRows(ctx context.Context) {
 		switch r.State {
 		case ops.AdapterConnected, ops.AdapterConnecting, ops.AdapterPaused:
 			if r.State == ops.AdapterConnected && r.LastError != "" {
-				c.warn("set its credential where the gateway is started, then restart it", "%s is connected, and a part of it does not work: %s", r.Name, r.LastError)
+				c.warn("do what it says; a credential counts after a restart of the gateway", "%s is connected, and a part of it does not work: %s", r.Name, r.LastError)
 				continue
 			}
 			c.ok("%s is %s", r.Name, text.Words(r.State))

@@ -137,10 +137,16 @@ func (c *conn) run() {
 	}
 }
 
-// shared says once in a connection that another program has a socket of the app: Slack gives each message to one of them alone. A
-// connection of this life that ended a moment ago may still be counted.
+// shared takes how many sockets of the app Slack counts as a connection begins. With another program's Slack gives each message to one
+// of them alone, which the log says once in a connection. A connection of this life that ended a moment ago may still be counted: then
+// what an earlier one found stands.
 func (c *conn) shared(sockets int) {
-	if ended := c.p.ended.Load(); sockets > 1 && (ended == 0 || time.Since(time.Unix(0, ended)) > c.p.settled) {
+	if sockets <= 1 {
+		c.p.others.Store(0)
+		return
+	}
+	if ended := c.p.ended.Load(); ended == 0 || time.Since(time.Unix(0, ended)) > c.p.settled {
+		c.p.others.Store(int64(sockets - 1))
 		c.log.Warn(ops.LogSlackShared, "sockets", sockets)
 	}
 }

@@ -167,13 +167,22 @@ func TestE9_AnotherProgramWithASocketOfTheAppIsNamed(t *testing.T) {
 		w.up(func(*conn) { w.after(time.Second) })
 		w.api.Others(1)
 		w.up(func(*conn) { w.after(time.Minute) }) // Slack may still count the last one
-		if n := w.log.Count(string(ops.LogSlackShared)); n != 0 {
-			w.Errorf("the gateway's own last socket was taken for another program:\n%s", w.log)
+		if n := w.log.Count(string(ops.LogSlackShared)); n != 0 || len(w.Lacks()) != 0 {
+			w.Errorf("the gateway's own last socket was taken for another program: %q\n%s", w.Lacks(), w.log)
 		}
 		w.after(5 * time.Minute)
 		w.up(func(*conn) { w.after(time.Second) })
 		if n := w.log.Count(string(ops.LogSlackShared)); n != 1 {
 			w.Errorf("the log names the other program %d times:\n%s", n, w.log)
+		}
+		w.up(func(*conn) {}) // it may be the gateway's own last socket, so that what is known stays
+		if lacks := w.Lacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "other programs have 1 of the app's sockets") {
+			w.Errorf("the row says %q", lacks)
+		}
+		w.api.Others(0)
+		w.up(func(*conn) {})
+		if lacks := w.Lacks(); len(lacks) != 0 {
+			w.Errorf("after the other program has gone, the row says %q", lacks)
 		}
 	})
 }

@@ -78,6 +78,8 @@ type Platform struct {
 	ended atomic.Int64
 	// lacks means that the log has the scopes that the bot lacks.
 	lacks atomic.Bool
+	// others is how many sockets of the app other programs have, as Slack counted them when a connection began.
+	others atomic.Int64
 }
 
 // limits are the times that the platform goes by.
@@ -137,6 +139,16 @@ func (p *Platform) Abilities() []adapter.Ability {
 // (https://docs.slack.dev/apis/web-api/rate-limits). It shows for two minutes that the bot works, until the next message.
 func (p *Platform) Bounds(string) adapter.Bounds {
 	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 30, Typing: 30 * time.Second, File: maxFile}
+}
+
+// Lacks implements adapter.Partial: the messages that other programs get.
+func (p *Platform) Lacks() []string {
+	n := p.others.Load()
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("other programs have %d of the app's sockets, and Slack gives each message to one of them alone: "+
+		"stop them, or give this gateway an app of its own; then wait two minutes, and reconnect the adapter", n)}
 }
 
 // listens reports whether the channel or its workspace is listed.
