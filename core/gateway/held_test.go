@@ -16,6 +16,7 @@ type holdings struct {
 	mu     sync.Mutex
 	rows   []ops.Held
 	hangs  map[string]bool // ids that no close ends
+	keeps  string          // an id that stays though its close returns without an error
 	closed []string        // the sessions that were closed, in their order
 }
 
@@ -31,7 +32,7 @@ func (h *holdings) CloseSession(ctx context.Context, session string) error {
 	hangs := false
 	h.rows = slices.DeleteFunc(h.rows, func(r ops.Held) bool {
 		hangs = hangs || r.Session == session && h.hangs[r.ID]
-		return r.Session == session && !h.hangs[r.ID]
+		return r.Session == session && !h.hangs[r.ID] && r.ID != h.keeps
 	})
 	h.mu.Unlock()
 	if hangs {
@@ -75,7 +76,7 @@ func TestS12_AResetEndsWhatASessionHoldsAndAnEvictionDoesNot(t *testing.T) {
 }
 
 func TestAStopNamesEachHeldResourceThatDoesNotEndAndKeepsItsPlan(t *testing.T) {
-	h := &holdings{hangs: map[string]bool{"hanging": true, "hanging of the gateway": true, "hanging of an agent": true}}
+	h := &holdings{hangs: map[string]bool{"hanging": true, "hanging of the gateway": true, "hanging of an agent": true}, keeps: "kept"}
 	l := start(t, func(s *setup) {
 		s.holder = h
 		s.cfg.Shutdown.AgentTimeout.Duration = 600 * time.Millisecond
@@ -85,11 +86,15 @@ func TestAStopNamesEachHeldResourceThatDoesNotEndAndKeepsItsPlan(t *testing.T) {
 	h.hold(ops.HeldBrowser, "hanging", "cli:b")
 	h.hold(ops.HeldAgent, "hanging of an agent", "cli:local")
 	h.hold(ops.HeldServer, "hanging of the gateway", "")
+	h.hold(ops.HeldServer, "kept", "cli:c")
 	report := l.stop(ops.ModeGraceful)
 	phase := phaseOf(t, report, shutdown.PhaseAgents)
 	got := map[string]ops.StepState{}
 	for _, item := range phase.Items {
 		got[item.Kind+" "+item.ID] = item.State
+		if item.ID == "kept@cli:c" && (item.State != ops.StepFailed || item.Detail != "it is still held: ready") {
+			t.Errorf("the server that stays is %s in the report: %q", item.State, item.Detail)
+		}
 	}
 	if got["server fine@cli:a"] != ops.StepDone {
 		t.Errorf("the server that ends is %q in the report", got["server fine@cli:a"])

@@ -49,9 +49,14 @@ func (s *Set) Rows() []ops.Held {
 	return all
 }
 
-// Holds reports whether what a row describes is still held.
-func (s *Set) Holds(row ops.Held) bool {
-	return slices.ContainsFunc(s.Rows(), func(r ops.Held) bool { return r.Kind == row.Kind && r.ID == row.ID && r.Session == row.Session })
+// Find is the row as it is now of what an earlier row describes; false: that is not held any more.
+func (s *Set) Find(row ops.Held) (now ops.Held, held bool) {
+	all := s.Rows()
+	at := slices.IndexFunc(all, func(r ops.Held) bool { return r.Kind == row.Kind && r.ID == row.ID && r.Session == row.Session })
+	if at < 0 {
+		return now, false
+	}
+	return all[at], true
 }
 
 // CloseSession ends what a session holds; of the empty session what the gateway itself holds. The errors are joined.

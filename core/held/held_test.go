@@ -87,7 +87,11 @@ func TestRowsOfAllHoldersAreListedOldestFirst(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "oldest old new" {
 		t.Errorf("the rows are %s", got)
 	}
-	if !s.Holds(row("old", 0)) || s.Holds(row("gone", 0)) {
-		t.Error("Holds does not say what is held")
+	old := row("old", time.Minute)
+	if got, held := s.Find(row("old", 0)); !held || got != old {
+		t.Errorf("what is held is found as %+v, %v", got, held)
+	}
+	if got, held := s.Find(row("gone", 0)); held {
+		t.Errorf("what is not held is found as %+v", got)
 	}
 }

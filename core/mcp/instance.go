@@ -65,7 +65,9 @@ type instance struct {
 	waiting, failures int
 	next              time.Time
 	calls             int64
-	dropped           bool
+	// dropped means that it does not start again, and why then says which end did that.
+	dropped bool
+	why     ending
 }
 
 // acquire returns the connection of a session for one call, and starts the server if it does not run. The caller releases it.
@@ -76,7 +78,8 @@ func (s *server) acquire(ctx context.Context, session string) (*instance, *link,
 			return nil, nil, ErrClosed
 		}
 		l, err := i.acquire(ctx)
-		if errors.Is(err, errDropped) {
+		if errors.Is(err, errDropped) { // its session has another one
+			s.drop(i)
 			continue
 		}
 		return i, l, err
@@ -91,7 +94,7 @@ func (i *instance) acquire(ctx context.Context) (*link, error) {
 		case i.server.set.ctx.Err() != nil:
 			i.mu.Unlock()
 			return nil, ErrClosed
-		case i.dropped:
+		case i.dropped && i.busy == nil:
 			i.mu.Unlock()
 			return nil, errDropped
 		case i.link != nil && i.busy == nil:
@@ -106,7 +109,7 @@ func (i *instance) acquire(ctx context.Context) (*link, error) {
 		case i.busy == nil && left <= 0:
 			i.beginStart()
 		}
-		over, left := i.busy, time.Until(i.next)
+		over, left, dropped := i.busy, time.Until(i.next), i.dropped
 		waited = waited || i.state != ops.ServerClosing
 		if i.waiting >= maxWaiting {
 			i.mu.Unlock()
@@ -117,6 +120,9 @@ func (i *instance) acquire(ctx context.Context) (*link, error) {
 		err := i.await(ctx, over, left)
 		i.mu.Lock()
 		i.waiting--
+		if err == nil && i.dropped && !dropped && i.why == endedSession {
+			err = fmt.Errorf("the tool server %s was ended: %s", i.server.def.Name, i.why)
+		}
 		i.mu.Unlock()
 		if err != nil {
 			return nil, err
@@ -371,10 +377,13 @@ func (i *instance) hurry() {
 	}
 }
 
-// end ends what runs, and returns when that is over, or with ctx. With drop the instance does not start again.
+// end ends what runs, and returns when that is over, or with ctx. With drop the instance does not start again: a call that waits for it
+// fails if its session has ended, and otherwise gets another instance.
 func (i *instance) end(ctx context.Context, why ending, drop bool) error {
 	i.mu.Lock()
-	i.dropped = i.dropped || drop
+	if drop && !i.dropped {
+		i.dropped, i.why = true, why
+	}
 	over, l := i.busy, i.link
 	if l != nil {
 		if over == nil {

@@ -91,7 +91,7 @@ func (s *Set) connect(ctx context.Context, i *instance) (_ *link, err error) {
 	if err == nil {
 		return l, nil
 	}
-	if l.broken() {
+	if l.broken() && !errors.Is(context.Cause(ctx), context.Canceled) { // the exit of a program whose start was cancelled explains nothing
 		l.awaitExit()
 	}
 	err = l.explained(err)

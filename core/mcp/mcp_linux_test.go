@@ -285,6 +285,73 @@ func TestHR1_AServerThatIsSilentEndsWithItsStart(t *testing.T) {
 	s.empty()
 }
 
+func TestHR1_AStopEndsTheStartThatReadsTheListOfASilentServerAndItIsNotStartedAgain(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	d := playing("files", mcptest.Silent, mcptest.Starts+"="+starts)
+	d.Scope = ops.ServerOfGateway
+	s := newStage(t, nil, d)
+	s.set.Open()
+	eventually.True(t, "it starts", func() bool { return len(lines(t, starts)) == 1 })
+	rows := s.set.Holder().Rows()
+	if len(rows) != 1 || rows[0].State != ops.HeldStarting || rows[0].Detail == "" {
+		t.Errorf("what is held is %+v", rows)
+	}
+	if err := s.set.CloseSession(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-s.set.find("files").prepared:
+	case <-time.After(late):
+		t.Error("the list is still awaited")
+	}
+	if rows := s.set.Holder().Rows(); len(rows) != 0 {
+		t.Errorf("after the close %+v is held", rows)
+	}
+	if n := len(lines(t, starts)); n != 1 {
+		t.Errorf("%d starts, want 1", n)
+	}
+}
+
+func TestHR1_ACallThatWaitsForItsServerFailsWhenItsSessionEnds(t *testing.T) {
+	s := newStage(t, nil, playing("files", mcptest.Silent))
+	one := s.set.find("files")
+	failed := make(chan error, 1)
+	go func() {
+		_, _, err := one.acquire(t.Context(), "a")
+		failed <- err
+	}()
+	eventually.True(t, "the call waits", func() bool {
+		i := one.instance("a")
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return i.waiting == 1
+	})
+	if err := s.set.CloseSession(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "its session has ended") {
+		t.Errorf("the call returned %v", err)
+	}
+	if rows := s.set.Holder().Rows(); len(rows) != 0 {
+		t.Errorf("after the close %+v is held", rows)
+	}
+}
+
+func TestHR1_ACallThatComesDuringTheCloseOfAServerGetsTheNextOne(t *testing.T) {
+	s := newStage(t, nil, playing("files", mcptest.Stubborn))
+	s.must("files", "a", "echo", `{}`)
+	before := s.row("files").PID
+	closed := make(chan error, 1)
+	go func() { closed <- s.set.CloseSession(t.Context(), "a") }()
+	eventually.True(t, "it is being closed", func() bool { return s.row("files").State != ops.ServerReady })
+	if got := s.must("files", "a", "echo", `{"text":"again"}`); got != "again" || s.row("files").PID == before {
+		t.Errorf("the call got %q, from the process %d", got, before)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHR1_AnOperatorRestartsAServer(t *testing.T) {
 	s := newStage(t, nil, playing("files"))
 	s.must("files", "a", "echo", `{}`)

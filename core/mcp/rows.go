@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -86,7 +87,7 @@ func (i *instance) held() (row ops.Held, is bool) {
 	if i.link == nil && i.busy == nil {
 		return row, false
 	}
-	row = ops.Held{Kind: ops.HeldServer, ID: i.server.def.Name, Session: i.session, Owner: "mcp:" + i.server.def.Name, State: heldStates[i.state], Since: ops.At(i.since), Detail: i.problem}
+	row = ops.Held{Kind: ops.HeldServer, ID: i.server.def.Name, Session: i.session, Owner: "mcp:" + i.server.def.Name, State: heldStates[i.state], Since: ops.At(i.since), Detail: cmp.Or(i.problem, "its start is under way")}
 	if l := i.link; l != nil {
 		row.Kind, row.Owner, row.Detail = l.kind, l.owner(), text.Count(int(i.calls), "call")
 		if l.users > 0 {

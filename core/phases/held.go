@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -67,13 +68,18 @@ func (f *Phases) holdings(agents *sync.WaitGroup) (items []shutdown.Item) {
 
 // ended is the error of the close of what a row describes. err is about everything that the session holds.
 func (f *Phases) ended(row ops.Held, err error) error {
+	now, held := f.o.Held.Find(row)
 	switch {
-	case !f.o.Held.Holds(row):
+	case !held:
 		return nil
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("it is still held: %s", row.Detail)
+	how := string(now.State)
+	if now.Detail != "" {
+		how += ", " + now.Detail
+	}
+	return errors.New("it is still held: " + how)
 }
 
 // heldID names what a row describes in a stop: a session has its own server of a name.
