@@ -44,7 +44,7 @@
 //	held          what sessions and the gateway hold besides processes and environments, as one list
 //	mcp           tool servers: their programs and connections, their lists of tools, and the calls
 //	environment   where commands run: sandbox, container, partial, local
-//	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
+//	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway, pipe the lines of a protocol
 //	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write
 //	platforms     the list of chat platforms: how each is made from the config, and its page for people
 //	memory        notes that outlive conversations: whose they are, who keeps them, and the flush of conversations

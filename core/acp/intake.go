@@ -3,12 +3,14 @@ package acp
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
+
+	"gatewaytui/core/process/pipe"
 )
 
 const (
@@ -19,8 +21,6 @@ const (
 	maxOpen = 256
 	// maxNoise is how much text that is not a message a program may write, in bytes: some print a greeting.
 	maxNoise = 64 << 10
-	// writeMost is how long a program may take to read one message.
-	writeMost = 5 * time.Second
 )
 
 // intake reads what a program writes, and hands only whole messages of the protocol to the library, as many as the gateway works on. The
@@ -71,20 +71,14 @@ func (i *intake) Read(b []byte) (int, error) {
 
 // line is the next line with its end.
 func (i *intake) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := i.in.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			return nil, fmt.Errorf("it writes a message of more than %d MiB", maxLine>>20)
-		}
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, errEnded
-		}
+	line, err := pipe.ReadLine(i.in, maxLine)
+	switch {
+	case errors.Is(err, pipe.ErrLong):
+		return nil, fmt.Errorf("it writes a message of more than %d MiB", maxLine>>20)
+	case err != nil:
+		return nil, errEnded
 	}
+	return line, nil
 }
 
 // errEnded is why nothing more is read from a program that closed its standard output.
@@ -127,13 +121,10 @@ type outlet struct {
 
 // Write implements io.Writer.
 func (o outlet) Write(b []byte) (int, error) {
-	if err := o.in.SetWriteDeadline(time.Now().Add(writeMost)); err != nil {
-		return 0, err
-	}
-	n, err := o.in.Write(b)
-	if err != nil {
+	if err := pipe.Write(context.Background(), o.in, b, 0); err != nil { // it has a bound of its own, and the end of the program ends it
 		err = fmt.Errorf("write to its standard input: %w", err)
 		o.fail(err)
+		return 0, err
 	}
-	return n, err
+	return len(b), nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gatewaytui/core/process/pipe"
 )
 
 const (
@@ -21,11 +23,8 @@ const (
 	maxMessage = 16 << 20
 	// maxJunk bounds the lines between two messages that are not messages, in bytes. Programs print a greeting at times.
 	maxJunk = 1 << 20
-	// chunk is what one write gives to a pipe, and chunkMost the time in which the server must have read that. After the end of its caller a write has
-	// lateMost.
-	chunk     = 64 << 10
-	chunkMost = 5 * time.Second
-	lateMost  = time.Second
+	// lateMost is what a write has after the end of its caller.
+	lateMost = time.Second
 	// maxAsked bounds the requests of a server that are under way, such as questions.
 	maxAsked = 16
 	// notesPerSecond is how many notifications of a server are read without a pause.
@@ -65,7 +64,7 @@ type pipes struct {
 var _ sdk.Connection = (*pipes)(nil)
 
 func newPipes(in, out *os.File, changed func(), broken func(error)) *pipes {
-	return &pipes{in: in, out: out, lines: bufio.NewReaderSize(out, chunk), turn: make(chan struct{}, 1), closed: make(chan struct{}), changed: changed, broken: broken}
+	return &pipes{in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), turn: make(chan struct{}, 1), closed: make(chan struct{}), changed: changed, broken: broken}
 }
 
 // Connect implements the SDK's Transport: the pipes are their own connection.
@@ -132,23 +131,14 @@ func (p *pipes) pace() {
 
 // line reads one line without its end.
 func (p *pipes) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := p.lines.ReadSlice('\n')
-		if len(line)+len(part) > maxMessage {
-			return nil, fmt.Errorf("a message of the server is longer than %d bytes", maxMessage)
-		}
-		line = append(line, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, os.ErrClosed):
-			return nil, io.EOF
-		case err != nil:
-			return nil, err
-		default:
-			return bytes.TrimSpace(line), nil
-		}
+	line, err := pipe.ReadLine(p.lines, maxMessage)
+	switch {
+	case errors.Is(err, pipe.ErrLong):
+		return nil, fmt.Errorf("a message of the server is longer than %d bytes", maxMessage)
+	case errors.Is(err, os.ErrClosed):
+		return nil, io.EOF
 	}
+	return bytes.TrimSpace(line), err
 }
 
 // Write implements the SDK's Connection. A server that does not read ends the connection. The end of ctx ends the wait for earlier
@@ -169,38 +159,12 @@ func (p *pipes) Write(ctx context.Context, message jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := p.write(ctx, append(data, '\n')); err != nil {
+	if err := pipe.Write(ctx, p.in, append(data, '\n'), lateMost); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = errFrozen
 		}
 		p.broken(err)
 		return err
-	}
-	return nil
-}
-
-func (p *pipes) write(ctx context.Context, data []byte) error {
-	late := make(chan struct{})
-	var once sync.Once
-	stop := context.AfterFunc(ctx, func() {
-		once.Do(func() { close(late) })
-		_ = p.in.SetWriteDeadline(time.Now().Add(lateMost)) // fails if closed, which ends the write as well
-	})
-	defer stop()
-	for len(data) > 0 {
-		n := min(len(data), chunk)
-		select {
-		case <-late: // the deadline is set
-		default:
-			if err := p.in.SetWriteDeadline(time.Now().Add(chunkMost)); err != nil {
-				return err
-			}
-		}
-		n, err := p.in.Write(data[:n])
-		if err != nil {
-			return err
-		}
-		data = data[n:]
 	}
 	return nil
 }
