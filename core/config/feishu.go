@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -16,8 +15,8 @@ type Feishu struct {
 
 // What a home chat of Feishu may be, and the id of an app.
 var (
-	feishuHome = regexp.MustCompile(`^(?:feishu:(?:group|dm):)?((?:oc|ou)_[A-Za-z0-9_-]{1,120})(:thread:omt_[A-Za-z0-9_-]{1,120})?(?::user:ou_[A-Za-z0-9_-]{1,120})?$`)
-	feishuApp  = regexp.MustCompile(`^cli_[A-Za-z0-9_-]{1,120}$`)
+	feishuHome = lazily(`^(?:feishu:(?:group|dm):)?((?:oc|ou)_[A-Za-z0-9_-]{1,120})(:thread:omt_[A-Za-z0-9_-]{1,120})?(?::user:ou_[A-Za-z0-9_-]{1,120})?$`)
+	feishuApp  = lazily(`^cli_[A-Za-z0-9_-]{1,120}$`)
 )
 
 func (f Feishu) bot() Bot {
@@ -30,7 +29,7 @@ func (f Feishu) bot() Bot {
 
 // homeOfFeishu reads a home chat: a group, a person, or the key of a session. The key of a thread does not say which message began it.
 func homeOfFeishu(home string) (h Home, is bool) {
-	m := feishuHome.FindStringSubmatch(home)
+	m := feishuHome().FindStringSubmatch(home)
 	if m == nil {
 		return h, false
 	}

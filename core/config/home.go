@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 )
 
@@ -16,9 +15,9 @@ type Home struct {
 
 // What a home chat may be: an address, or the key of a session.
 var (
-	telegramHome = regexp.MustCompile(`^(?:telegram:(?:dm|group):)?(-?[1-9]\d{0,18})(?:(?:/|:topic:)([1-9]\d{0,18}))?(?::user:\d+)?$`)
-	discordHome  = regexp.MustCompile(`^(?:discord:guild:\d+:channel:)?([1-9]\d{0,19})(?::thread:([1-9]\d{0,19}))?(?::user:\d+)?$`)
-	discordDM    = regexp.MustCompile(`^discord:dm:[1-9]\d{0,19}$`)
+	telegramHome = lazily(`^(?:telegram:(?:dm|group):)?(-?[1-9]\d{0,18})(?:(?:/|:topic:)([1-9]\d{0,18}))?(?::user:\d+)?$`)
+	discordHome  = lazily(`^(?:discord:guild:\d+:channel:)?([1-9]\d{0,19})(?::thread:([1-9]\d{0,19}))?(?::user:\d+)?$`)
+	discordDM    = lazily(`^discord:dm:[1-9]\d{0,19}$`)
 )
 
 // Homes are the home chats of the platforms that have one, by platform.
@@ -52,7 +51,7 @@ func (b Bot) home() (Home, bool) {
 }
 
 func (t Telegram) home() (h Home, is bool) {
-	m := telegramHome.FindStringSubmatch(t.Home)
+	m := telegramHome().FindStringSubmatch(t.Home)
 	if m == nil {
 		return h, false
 	}
@@ -71,10 +70,10 @@ func (t Telegram) home() (h Home, is bool) {
 }
 
 func (d Discord) home() (h Home, is bool) {
-	if discordDM.MatchString(d.Home) {
+	if discordDM().MatchString(d.Home) {
 		return Home{Session: d.Home}, true
 	}
-	m := discordHome.FindStringSubmatch(d.Home)
+	m := discordHome().FindStringSubmatch(d.Home)
 	if m == nil {
 		return h, false
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,11 +19,11 @@ type IRC struct {
 
 // What names a bot, a channel, a person and a home chat of IRC.
 var (
-	ircNick    = regexp.MustCompile(`^[A-Za-z_\[\]\\^{}|` + "`" + `][A-Za-z0-9_\[\]\\^{}|` + "`" + `-]{0,49}$`)
-	ircChannel = regexp.MustCompile(`^[#&][^\s,:%\x00-\x1f]{1,63}$`)
-	ircPerson  = regexp.MustCompile(`^[^\s!@#,:]{1,64}(?:![^\s!@,]{1,32}@[^\s!@,]{1,100})?$`)
-	ircGroup   = regexp.MustCompile(`^irc:group:([#&][^\s,:%]{1,63})(?::user:\S+)?$`)
-	ircDM      = regexp.MustCompile(`^irc:dm:\S+$`)
+	ircNick    = lazily(`^[A-Za-z_\[\]\\^{}|` + "`" + `][A-Za-z0-9_\[\]\\^{}|` + "`" + `-]{0,49}$`)
+	ircChannel = lazily(`^[#&][^\s,:%\x00-\x1f]{1,63}$`)
+	ircPerson  = lazily(`^[^\s!@#,:]{1,64}(?:![^\s!@,]{1,32}@[^\s!@,]{1,100})?$`)
+	ircGroup   = lazily(`^irc:group:([#&][^\s,:%]{1,63})(?::user:\S+)?$`)
+	ircDM      = lazily(`^irc:dm:\S+$`)
 )
 
 func (i IRC) bot() Bot {
@@ -48,14 +47,14 @@ func (i IRC) Rooms() (all []string) {
 // ircHome reads a home chat: a channel, or the key of a session. The key of a person does not say which nick they have.
 func ircHome(home string) (h Home, is bool) {
 	home = strings.ToLower(home)
-	if ircDM.MatchString(home) {
+	if ircDM().MatchString(home) {
 		return Home{Session: home}, true
 	}
 	channel, session := home, "irc:group:"+home
-	if found := ircGroup.FindStringSubmatch(home); found != nil {
+	if found := ircGroup().FindStringSubmatch(home); found != nil {
 		channel, session = found[1], home
 	}
-	if !ircChannel.MatchString(channel) {
+	if !ircChannel().MatchString(channel) {
 		return h, false
 	}
 	return Home{Session: session, Target: strings.ReplaceAll(channel, "#", "%23")}, true // as the adapter names its chats
@@ -69,16 +68,16 @@ func (l *Loaded) validateIRC() {
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	keys := []complaint{
 		{i.Enabled && (err != nil || host == "" || port == ""), "server", "must be host:port, not " + quote(i.Server)},
-		{i.Enabled && !ircNick.MatchString(i.Nick), "nick", "must be a nick such as \"bot\", not " + quote(i.Nick)},
+		{i.Enabled && !ircNick().MatchString(i.Nick), "nick", "must be a nick such as \"bot\", not " + quote(i.Nick)},
 		{i.Enabled && !i.TLS && !local && (i.PasswordEnv != "" || i.PasswordFile != ""), "tls", "must be true, because a password goes to a server beyond this machine"},
 	}
 	for key, all := range map[string]IDs{"channels": i.Channels, "groups": i.Groups} {
 		for _, name := range all {
-			keys = append(keys, complaint{!ircChannel.MatchString(name), key, "must have channels such as \"#help\", not " + quote(name)})
+			keys = append(keys, complaint{!ircChannel().MatchString(name), key, "must have channels such as \"#help\", not " + quote(name)})
 		}
 	}
 	for _, who := range i.Allow {
-		keys = append(keys, complaint{!ircPerson.MatchString(who), "allow", "must have services accounts, or nick!user@host as the log shows them, not " + quote(who)})
+		keys = append(keys, complaint{!ircPerson().MatchString(who), "allow", "must have services accounts, or nick!user@host as the log shows them, not " + quote(who)})
 	}
 	l.complain("adapters.irc", keys...)
 }

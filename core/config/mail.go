@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"net"
-	"regexp"
 	"strings"
 )
 
@@ -37,14 +36,14 @@ func lower(texts []string) (all []string) {
 }
 
 var (
-	mailAddress = regexp.MustCompile(`^[a-z0-9.!$&'*+=?^_{|}~-]{1,64}@[a-z0-9][a-z0-9.-]{0,100}[a-z0-9]$`)
-	mailKey     = regexp.MustCompile(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
+	mailAddress = lazily(`^[a-z0-9.!$&'*+=?^_{|}~-]{1,64}@[a-z0-9][a-z0-9.-]{0,100}[a-z0-9]$`)
+	mailKey     = lazily(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
 )
 
 // mailHome reads a home chat: an address, or the key of a session.
 func mailHome(home string) (h Home, is bool) {
 	home = strings.ToLower(home)
-	key := mailKey.FindStringSubmatch(home)
+	key := mailKey().FindStringSubmatch(home)
 	if key == nil {
 		key, home = []string{"", home, ""}, "mail:dm:"+home
 	}
@@ -52,7 +51,7 @@ func mailHome(home string) (h Home, is bool) {
 	if key[2] != "" {
 		h.Target += "/" + key[2]
 	}
-	return h, mailAddress.MatchString(key[1])
+	return h, mailAddress().MatchString(key[1])
 }
 
 // validateMail checks what mail alone has.
@@ -65,13 +64,13 @@ func (l *Loaded) validateMail() {
 	keys := []complaint{
 		at("imap", m.IMAP), at("smtp", m.SMTP),
 		{m.Enabled && m.User == "", "user", "must be the name for the login"},
-		{m.Enabled && m.User != "" && !mailAddress.MatchString(strings.ToLower(cmp.Or(m.Address, m.User))), "address", "must be the address of the bot, because user is none"},
+		{m.Enabled && m.User != "" && !mailAddress().MatchString(strings.ToLower(cmp.Or(m.Address, m.User))), "address", "must be the address of the bot, because user is none"},
 		{m.Enabled && !printable(m.Folder), "folder", "must be the name of a folder in ASCII, not " + quote(m.Folder)},
 		{strings.ContainsAny(m.AuthservID, " \t;\""), "authserv_id", "must be one word, not " + quote(m.AuthservID)},
 	}
 	for key, all := range map[string]IDs{"allow": m.Allow, "groups": m.Groups} {
 		for _, a := range all {
-			keys = append(keys, complaint{!mailAddress.MatchString(strings.ToLower(a)), key, "must have addresses such as \"alice@example.org\", not " + quote(a)})
+			keys = append(keys, complaint{!mailAddress().MatchString(strings.ToLower(a)), key, "must have addresses such as \"alice@example.org\", not " + quote(a)})
 		}
 	}
 	l.complain("adapters.mail", keys...)

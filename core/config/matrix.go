@@ -18,13 +18,13 @@ type Matrix struct {
 
 // What names people, rooms and chats of Matrix (https://spec.matrix.org/latest/appendices/#identifier-grammar).
 var (
-	matrixUser = regexp.MustCompile(`^@[A-Za-z0-9._=+-]+:[A-Za-z0-9.:\[\]-]+$`)
-	matrixRoom = regexp.MustCompile(`^![A-Za-z0-9._~=+-]+(?::[A-Za-z0-9.:\[\]-]+)?$`)
+	matrixUser = lazily(`^@[A-Za-z0-9._=+-]+:[A-Za-z0-9.:\[\]-]+$`)
+	matrixRoom = lazily(`^![A-Za-z0-9._~=+-]+(?::[A-Za-z0-9.:\[\]-]+)?$`)
 	// matrixChat is a room, and the first message of a thread in it.
-	matrixChat = regexp.MustCompile(`^(![^\s/#$]+)(?:/(\$[^\s#]+))?$`)
+	matrixChat = lazily(`^(![^\s/#$]+)(?:/(\$[^\s#]+))?$`)
 	// matrixGroup is the key of the session of a room, of a thread or of a member.
-	matrixGroup = regexp.MustCompile(`^matrix:group:(![^\s/#$]+?)(?::thread:(\$[^\s#]+?))?(?::user:@\S+)?$`)
-	matrixDM    = regexp.MustCompile(`^matrix:dm:@\S+$`)
+	matrixGroup = lazily(`^matrix:group:(![^\s/#$]+?)(?::thread:(\$[^\s#]+?))?(?::user:@\S+)?$`)
+	matrixDM    = lazily(`^matrix:dm:@\S+$`)
 )
 
 func (m Matrix) bot() Bot {
@@ -36,18 +36,18 @@ func (m Matrix) bot() Bot {
 
 // matrixHome reads a chat: the id of a room, that and the id of a thread, or the key of a session.
 func matrixHome(text string) (h Home, is bool) {
-	if matrixDM.MatchString(text) {
+	if matrixDM().MatchString(text) {
 		return Home{Session: text}, true
 	}
 	session := text
-	found := matrixGroup.FindStringSubmatch(text)
+	found := matrixGroup().FindStringSubmatch(text)
 	if found == nil {
-		if found = matrixChat.FindStringSubmatch(text); found == nil {
+		if found = matrixChat().FindStringSubmatch(text); found == nil {
 			return h, false
 		}
 		session = "matrix:group:" + strings.Replace(text, "/", ":thread:", 1)
 	}
-	if !matrixRoom.MatchString(found[1]) {
+	if !matrixRoom().MatchString(found[1]) {
 		return h, false
 	}
 	h = Home{Session: session, Target: found[1]}
@@ -63,7 +63,7 @@ var matrixRules = []rule{
 	holds("must be the address of the bot's homeserver", func(c *Config) bool {
 		return !c.Adapters.Matrix.Enabled || c.Adapters.Matrix.Homeserver != ""
 	}, "adapters.matrix.homeserver", "adapters.matrix.enabled"),
-	mustBe("adapters.matrix.user", `a user id such as "@bot:example.org", or empty`, func(user string) bool { return user == "" || matrixUser.MatchString(user) }),
+	mustBe("adapters.matrix.user", `a user id such as "@bot:example.org", or empty`, func(user string) bool { return user == "" || matrixUser().MatchString(user) }),
 	{[]string{"adapters.matrix.allow"}, func(c *Config) string {
 		return notLike(matrixUser, c.Adapters.Matrix.Allow, `user ids such as "@alice:example.org"`)
 	}},
@@ -73,8 +73,8 @@ var matrixRules = []rule{
 }
 
 // notLike says that one of the ids does not have its form; empty: all have it.
-func notLike(form *regexp.Regexp, ids IDs, what string) string {
-	if i := slices.IndexFunc(ids, func(id string) bool { return !form.MatchString(id) }); i >= 0 {
+func notLike(form func() *regexp.Regexp, ids IDs, what string) string {
+	if i := slices.IndexFunc(ids, func(id string) bool { return !form().MatchString(id) }); i >= 0 {
 		return fmt.Sprintf("must hold %s, not %s", what, quote(ids[i]))
 	}
 	return ""

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -17,7 +16,7 @@ type Slack struct {
 }
 
 // slackHome is what the home chat of Slack may be: a channel, a person, or the key of a session.
-var slackHome = regexp.MustCompile(`^(?:slack:(?:channel|dm):)?([A-Z][A-Z0-9]{1,31})(?:(?:/|:thread:)(\d{1,15}\.\d{1,15}))?(?::user:[A-Z0-9]+)?$`)
+var slackHome = lazily(`^(?:slack:(?:channel|dm):)?([A-Z][A-Z0-9]{1,31})(?:(?:/|:thread:)(\d{1,15}\.\d{1,15}))?(?::user:[A-Z0-9]+)?$`)
 
 func (s Slack) bot() Bot {
 	b := s.BotKeys.bot("slack", "Slack")
@@ -29,7 +28,7 @@ func (s Slack) bot() Bot {
 
 // homeOfSlack reads a home chat. Slack takes the id of a person for the chat with them.
 func homeOfSlack(home string) (h Home, is bool) {
-	m := slackHome.FindStringSubmatch(home)
+	m := slackHome().FindStringSubmatch(home)
 	if m == nil {
 		return h, false
 	}

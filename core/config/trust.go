@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -151,17 +150,17 @@ func familyDefault[T any](name string) *T {
 }
 
 // isPerson is how people name a person: the platform, and its id of them.
-var isPerson = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9@._:+=-]{1,128}$`)
+var isPerson = lazily(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9@._:+=-]{1,128}$`)
 
 // isCurrency matches a code of ISO 4217.
-var isCurrency = regexp.MustCompile(`^[A-Z]{3}$`)
+var isCurrency = lazily(`^[A-Z]{3}$`)
 
 // trustRules are the rules about people, approvals and budgets.
 var trustRules = []rule{
 	oneOf("access.strangers", StrangersTell, StrangersPair, StrangersIgnore),
 	{[]string{"access.owners"}, func(c *Config) string {
 		for _, id := range c.Access.Owners {
-			if !isPerson.MatchString(id) {
+			if !isPerson().MatchString(id) {
 				return fmt.Sprintf(`must hold people such as "telegram:4711", not %s`, quote(id))
 			}
 		}
@@ -171,7 +170,7 @@ var trustRules = []rule{
 	positive("approvals.always_expires"),
 	oneOf("adapters.api.role", roles...),
 	mustBe("adapters.api.approval", `"wait", "refuse", or empty`, func(s string) bool { return s == "" || s == ApprovalWait || s == ApprovalRefuse }),
-	mustBe("budget.currency", `a code of three capital letters such as "USD"; all prices and budgets have this one currency`, isCurrency.MatchString),
+	mustBe("budget.currency", `a code of three capital letters such as "USD"; all prices and budgets have this one currency`, isCurrency().MatchString),
 	mustBe("budget.zone", `a time zone such as "Europe/Vienna"`, func(zone string) bool {
 		_, err := time.LoadLocation(zone)
 		return zone != "" && !strings.EqualFold(zone, "local") && err == nil

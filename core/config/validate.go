@@ -175,7 +175,7 @@ var rules = []rule{
 		return !c.Adapters.Feishu.Enabled || c.Adapters.Feishu.BaseURL != ""
 	}, "adapters.feishu.base_url", "adapters.feishu.enabled"),
 	holds("must be the id of an app, which begins with cli_", func(c *Config) bool {
-		return !c.Adapters.Feishu.Enabled || feishuApp.MatchString(c.Adapters.Feishu.AppID)
+		return !c.Adapters.Feishu.Enabled || feishuApp().MatchString(c.Adapters.Feishu.AppID)
 	}, "adapters.feishu.app_id", "adapters.feishu.enabled"),
 	{[]string{"adapters.telegram.groups"}, func(c *Config) string {
 		if i := slices.IndexFunc(c.Adapters.Telegram.Groups, func(id int64) bool { return id >= 0 }); i >= 0 {
