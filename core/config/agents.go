@@ -139,6 +139,7 @@ func (l *Loaded) validateAgents() {
 	l.validateBots()
 	l.validateMail()
 	l.validateIRC()
+	l.validateExternals()
 	l.validateHeld()
 	for i, r := range c.Routes {
 		l.validateRoute("routes"+indexPart(i), r)

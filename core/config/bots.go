@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ func (p SecretPlace) named() bool { return p.Env != "" || p.File != "" }
 // botTable is a table of the config that has a chat platform.
 type botTable interface{ bot() Bot }
 
-// Bots are the chat platforms, in the order of their tables.
+// Bots are the chat platforms, in the order of their tables, then the external adapters by name.
 func (a Adapters) Bots() []Bot {
 	var all []Bot
 	v := reflect.ValueOf(a)
@@ -54,7 +55,7 @@ func (a Adapters) Bots() []Bot {
 			all = append(all, t.bot())
 		}
 	}
-	return all
+	return append(all, a.externalBots()...)
 }
 
 // Bot is the chat platform of this name; false: the config knows no such one.
@@ -80,12 +81,19 @@ func (a Adapters) OnlyEnabled() Adapters {
 			f.SetZero()
 		}
 	}
+	a.External = maps.Clone(a.External)
+	maps.DeleteFunc(a.External, func(_ string, e *External) bool { return !e.Enabled })
 	return a
 }
 
 // BotKeys are the keys that the tables of chat platforms have in common.
 type BotKeys struct {
-	Enabled  bool     `toml:"enabled" doc:"run the bot"`
+	Enabled bool `toml:"enabled" doc:"run the bot"`
+	ChatKeys
+}
+
+// ChatKeys are those of them that external adapters have too.
+type ChatKeys struct {
 	Allow    IDs      `toml:"allow" default:"" doc:"ids of people who may use the bot; if empty, no user may, unless allow_all is set"`
 	AllowAll bool     `toml:"allow_all" doc:"let everyone speak to it"`
 	Groups   IDs      `toml:"groups" default:"" doc:"ids of the groups and channels in which it listens; in others it says nothing"`
@@ -95,9 +103,11 @@ type BotKeys struct {
 }
 
 // bot is a Bot with these keys.
-func (k BotKeys) bot(name, title string) Bot {
+func (k BotKeys) bot(name, title string) Bot { return k.ChatKeys.bot(name, title, k.Enabled) }
+
+func (k ChatKeys) bot(name, title string, enabled bool) Bot {
 	return Bot{
-		Name: name, Title: title, Enabled: k.Enabled, Allow: k.Allow, AllowAll: k.AllowAll, Mention: k.Mention, Teardown: k.Teardown.Duration,
+		Name: name, Title: title, Enabled: enabled, Allow: k.Allow, AllowAll: k.AllowAll, Mention: k.Mention, Teardown: k.Teardown.Duration,
 		HomeText: k.Home,
 	}
 }

@@ -110,7 +110,7 @@ func differs(name, form string, before, after reflect.Value) []Difference {
 	if old == new {
 		return nil
 	}
-	d := Difference{Key: name, Form: form, Before: before.Interface(), After: after.Interface(), Old: old, New: new}
+	d := Difference{Key: name, Form: form, Before: before.Interface(), After: after.Interface(), Old: shown(before), New: shown(after)}
 	if namesSecret(name) { // a secret may have been put there
 		d.Old, d.New = hidden(old), hidden(new)
 	}

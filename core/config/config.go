@@ -261,6 +261,8 @@ type Adapters struct {
 	Mail     Mail     `toml:"mail" doc:"A mailbox, over IMAP and SMTP."`
 	Slack    Slack    `toml:"slack" doc:"A Slack app, over Socket Mode."`
 	Webhook  Webhook  `toml:"webhook" doc:"An HTTP server for messages of other programs, which sign them."`
+
+	External map[string]*External `toml:"" doc:"Further platforms, each a program that speaks JSON lines (core/adapter/external/PROTOCOL.md), with a name of your choice that is none of those above."`
 }
 
 // API is [adapters.api].

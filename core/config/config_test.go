@@ -376,7 +376,7 @@ func TestSizesAndDurationsReadBackAsWritten(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
-		Example(), contractExample, namedExample, "routes = [{match = \"a:*\"}, [1], {agent.b = 1}]", "[[routes]]\n[[routes.match]]\n[routes.x.y]", "[models.\"[1]\".\"[2]\"]\nname.x = 1", "[shutdown]\nadapter_timout = 1", "a.b.c.d.e=1", "[[adapters.api]]", "log={level={a=1}}", "\ufeff[log]\nlevel=\"\\u001b\"",
+		Example(), contractExample, namedExample, externalExample, "routes = [{match = \"a:*\"}, [1], {agent.b = 1}]", "[[routes]]\n[[routes.match]]\n[routes.x.y]", "[models.\"[1]\".\"[2]\"]\nname.x = 1", "[shutdown]\nadapter_timout = 1", "a.b.c.d.e=1", "[[adapters.api]]", "log={level={a=1}}", "\ufeff[log]\nlevel=\"\\u001b\"",
 		"\"\\u0000\".\"\\u202e\" = 1\n", "[log]\nlevel=\"a\"\nlevel=\"b\"", "x = [[[[", "\xff\xfe", "[model]\nbase_url=\"http://\\n\"",
 	} {
 		f.Add([]byte(s))

@@ -30,7 +30,8 @@ func (c Credential) Why() string {
 // Credentials are the credentials of a config.
 type Credentials struct {
 	API, Transcription, Search Credential
-	// Bots are those of the chat platforms: by the name of the platform, and then by SecretPlace.Key.
+	// Bots are those of the chat platforms: by the name of the platform, and then by SecretPlace.Key. Those of an external adapter are
+	// by the variable or the setting.
 	Bots map[string]map[string]Credential
 	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
@@ -79,6 +80,9 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 		for _, s := range b.Secrets {
 			bots[b.Name][s.Key] = read(s.Env, s.File)
 		}
+	}
+	for name, e := range c.Adapters.External {
+		bots[name] = e.secrets(name, func(env string) Credential { return read(env, "") })
 	}
 	return Credentials{
 		Bots: bots, Models: models, Routes: routes, Hooks: hooks, Servers: servers,

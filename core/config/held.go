@@ -145,6 +145,12 @@ func (k key) inTable(member reflect.Value) bool {
 	return is
 }
 
+// isSettings reports whether the value of a key is what an operator wrote for a program.
+func (k key) isSettings(member reflect.Value) bool {
+	_, is := member.FieldByIndex(k.index).Interface().(Settings)
+	return is
+}
+
 // assignIn sets one key of such a table. It returns what the table wants, if v is not that.
 func assignIn(field reflect.Value, name string, v any) (want string) {
 	all, _ := field.Interface().(Variables)

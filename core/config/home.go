@@ -33,6 +33,10 @@ func (c *Config) Homes() map[string]Home {
 
 // TargetOf is the platform's address of the chat of a session, where the key of the session says it.
 func TargetOf(session string) (target string, said bool) {
+	if name, _, _ := strings.Cut(session, ":"); isExternal(name) {
+		h, is := externalHome(name, session)
+		return h.Target, is
+	}
 	for _, b := range (Adapters{}).Bots() {
 		b.HomeText = session
 		if h, is := b.home(); is {

@@ -50,7 +50,7 @@ var keyByName = func() map[string]key {
 func table(t reflect.Type, prefix string, index []int) (keys []key, sections []section) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := prefix + f.Tag.Get("toml")
+		name := strings.TrimSuffix(prefix+f.Tag.Get("toml"), ".") // a family without a name of its own has that of the table around it
 		at := append(slices.Clone(index), i)
 		switch {
 		case f.Tag.Get("toml") == "-":

@@ -87,7 +87,7 @@ type Value struct {
 func (l *Loaded) Values() []Value {
 	var values []Value
 	for _, s := range l.settings() {
-		values = append(values, Value{s.name, literal(s.value), l.origins[s.name]})
+		values = append(values, Value{s.name, shown(s.value), l.origins[s.name]})
 	}
 	return values
 }

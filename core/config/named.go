@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"gatewaytui/core/text"
 )
 
@@ -45,11 +47,18 @@ func familyOf(name string) *family {
 // familyAt is the family whose tables a path names or is in, nil for none.
 func familyAt(path []string) *family {
 	for _, s := range sections {
-		if s.family != nil && len(path) >= s.family.depth() && slices.Equal(s.family.parts(), path[:s.family.depth()]) {
-			return s.family
+		f := s.family
+		if f != nil && len(path) >= f.depth() && slices.Equal(f.parts(), path[:f.depth()]) && !f.besides(path) {
+			return f
 		}
 	}
 	return nil
+}
+
+// besides reports whether a path that begins as that of the family is in a table with a name of the config's own: adapters.telegram is
+// none of [adapters.NAME].
+func (f *family) besides(path []string) bool {
+	return len(path) > f.depth() && isSection(keyName(path[:f.depth()+1]))
 }
 
 // parts are those of the path of the family: its table may be in another one, such as [adapters.webhook.routes.NAME].
@@ -76,6 +85,8 @@ func (f *family) wrongName(name string) string {
 		return `cannot be: "/model auto" means the models of the agent`
 	case f.name == "agents" && name == "any":
 		return `cannot be: in a request of the API "any" means the agent default`
+	case f.name == externals && !isExternal(name):
+		return fmt.Sprintf("must have a name of 1 to 32 small letters, digits and -, which begins with a letter and is none of %s, not %s", english.WordSeries(ownNames, "and"), quote(name))
 	}
 	return ""
 }
@@ -144,6 +155,12 @@ func (l *Loaded) setNamed(f *family, p place, name string, value, whole any) *Er
 	case len(own) == 0:
 		return nil
 	}
+	tables, _ := whole.(map[string]any)
+	if f.name == externals {
+		if e := l.unknownPlatform(name, own[0], tables[own[0]]); e != nil {
+			return e
+		}
+	}
 	if wrong := f.wrongName(own[0]); wrong != "" && !f.list {
 		e := l.fault(fmt.Sprintf("a table of [%s] %s", f.name, wrong), name)
 		e.Key = f.path(own[0])
@@ -153,7 +170,21 @@ func (l *Loaded) setNamed(f *family, p place, name string, value, whole any) *Er
 	if len(own) == 1 {
 		return nil
 	}
+	if above, known := f.key(own[1]); known && above.isSettings(member) {
+		return l.setSetting(above, member, name, value, lookup(tables, own[:2]))
+	}
 	return l.setMember(f, own, member, name, value)
+}
+
+// setSetting takes over settings of which value, at the key name, is a part, or all of them.
+func (l *Loaded) setSetting(k key, member reflect.Value, name string, value, whole any) *Error {
+	if want := assign(member.FieldByIndex(k.index), whole); want != "" {
+		return l.fault(wants(name, want, whole), name)
+	}
+	if wrong := wrongSetting(value); wrong != "" && k.name != lastPart(name) {
+		return l.fault(fmt.Sprintf("%s has %s; settings are texts, numbers, true, false, and lists and tables of these", name, wrong), name)
+	}
+	return nil
 }
 
 // setMember takes over the value at a place in a table of a family. own are the name of the table and the parts of the key.

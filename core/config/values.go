@@ -67,6 +67,7 @@ const (
 	wantStrings   = `a list of texts such as ["a", "b"]`
 	wantNetwork   = `true, false, or a list of hosts such as ["pypi.org", "*.github.com"]`
 	wantVariables = `a table of texts such as { Authorization = "FILES_AUTH" }`
+	wantSettings  = `a table of settings`
 	wantInts      = `a list of whole numbers such as [4711]`
 	wantIDs       = `a list of ids such as ["U0123", 4711]`
 )
@@ -93,6 +94,10 @@ func assign(field reflect.Value, v any) (want string) {
 	case *Variables:
 		if !p.set(v) {
 			return wantVariables
+		}
+	case *Settings:
+		if !p.set(v) {
+			return wantSettings
 		}
 	case *IDs:
 		if !p.set(v) {
@@ -235,6 +240,8 @@ func literal(field reflect.Value) string {
 		return v.String()
 	case Variables:
 		return v.String()
+	case Settings:
+		return v.written()
 	case []int64:
 		return list(v, func(n int64) string { return strconv.FormatInt(n, 10) })
 	case string:
@@ -249,6 +256,14 @@ func literal(field reflect.Value) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// shown is literal without secrets.
+func shown(field reflect.Value) string {
+	if s, is := field.Interface().(Settings); is {
+		return s.String()
+	}
+	return literal(field)
 }
 
 func literalStrings(items []string) string { return list(items, strconv.Quote) }

@@ -119,6 +119,10 @@ var rows = []struct {
 	{secure, "adapters.matrix.homeserver adapters.matrix.user adapters.matrix.token_env adapters.matrix.token_file"},
 	{grows, "adapters.matrix.allow adapters.matrix.groups"},
 	{free, "adapters.matrix.home adapters.matrix.mention adapters.matrix.teardown"},
+	{switches, "adapters.NAME.enabled adapters.NAME.allow_all"},
+	{secure, "adapters.NAME adapters.NAME.command adapters.NAME.env_pass adapters.NAME.settings"},
+	{grows, "adapters.NAME.allow adapters.NAME.groups"},
+	{free, "adapters.NAME.home adapters.NAME.mention adapters.NAME.teardown"},
 	{restarts, "console.on_hangup console.texts console.theme metrics.listen transcription.base_url transcription.name transcription.api_key_env"},
 	{free, "log.level config.watch"},
 	{secure, "retention.transcripts retention.tool_outputs retention.media retention.audit"}, // less is deleted for ever
