@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 		"core/control", "core/demo", "core/doctor", "core/fence", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/reload", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},
-	"core/platforms":                   {"core/adapter", "core/adapter/bot", "core/adapter/discord", "core/adapter/feishu", "core/adapter/irc", "core/adapter/mail", "core/adapter/matrix", "core/adapter/telegram", "core/adapter/slack", "core/config"},
+	"core/platforms":                   {"core/adapter", "core/adapter/bot", "core/adapter/discord", "core/adapter/external", "core/adapter/feishu", "core/adapter/irc", "core/adapter/mail", "core/adapter/matrix", "core/adapter/telegram", "core/adapter/slack", "core/config", "core/process"},
 	"core/lessons":                     {"core/ops", "core/shutdown", "core/text"},
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops", "core/bound"},

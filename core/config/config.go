@@ -262,7 +262,7 @@ type Adapters struct {
 	Slack    Slack    `toml:"slack" doc:"A Slack app, over Socket Mode."`
 	Webhook  Webhook  `toml:"webhook" doc:"An HTTP server for messages of other programs, which sign them."`
 
-	External map[string]*External `toml:"" doc:"Further platforms, each a program that speaks JSON lines (core/adapter/external/PROTOCOL.md), with a name of your choice that is none of those above."`
+	External map[string]*External `toml:"" doc:"Further platforms, each a program that speaks JSON lines (core/adapter/external/PROTOCOL.md), with a name of your choice other than those above."`
 }
 
 // API is [adapters.api].

@@ -78,6 +78,7 @@ var checks = []struct {
 	{"gateway", (*checkup).checkGateway},
 	{"store", (*checkup).checkStore},
 	{"adapters", (*checkup).checkAdapters},
+	{"external adapters", (*checkup).checkPrograms},
 	{"people", (*checkup).checkPeople},
 	{"jobs", (*checkup).checkJobs},
 	{"security", (*checkup).checkSecurity},

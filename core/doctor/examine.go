@@ -31,7 +31,7 @@ func (c *checkup) examine(ctx context.Context) {
 		if m.Err != nil {
 			continue // the check of credentials has said so
 		}
-		if p, is := m.New(slog.New(slog.DiscardHandler)).(adapter.Examiner); is {
+		if p, is := m.New(platforms.Host{Log: slog.New(slog.DiscardHandler)}).(adapter.Examiner); is {
 			asked.Go(func() { results[i].findings, results[i].err = p.Examine(ctx) })
 		}
 	}

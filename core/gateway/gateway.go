@@ -107,6 +107,11 @@ type watchers struct {
 	connections connections
 }
 
+// Spawn starts the program of a platform (process.Registry.Spawn). Before Run and behind a stop it fails.
+func (g *Gateway) Spawn(ctx context.Context, spec process.Spec) (*process.Process, error) {
+	return g.procs.Spawn(ctx, spec)
+}
+
 // Ready is closed when the gateway takes messages and every adapter has had its first attempt.
 func (g *Gateway) Ready() <-chan struct{} { return g.lifecycle.ready }
 

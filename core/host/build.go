@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 
@@ -15,6 +16,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/platforms"
+	"gatewaytui/core/process"
 	"gatewaytui/fixtures"
 )
 
@@ -96,10 +98,20 @@ func (l *life) build() (err error) {
 			p.broken[m.Name] = m.Err
 			continue
 		}
-		p.platforms = append(p.platforms, m.New(l.log))
+		p.platforms = append(p.platforms, m.New(l.platformHost()))
 	}
 	p.webhook(l)
 	return nil
+}
+
+// platformHost is what platforms get of this life. They connect when there is a gateway.
+func (l *life) platformHost() platforms.Host {
+	return platforms.Host{
+		Log: l.log, Adapters: l.home.Adapters(), KillGrace: l.loaded.Config.Process.KillGrace.Duration,
+		Spawn: func(ctx context.Context, spec process.Spec) (*process.Process, error) {
+			return l.gateway.Spawn(ctx, spec)
+		},
+	}
 }
 
 // folder is the work folder of the agents. What belongs to the gateway is out of their reach.

@@ -103,7 +103,7 @@ func (c *configs) platforms(next config.Config, secrets config.Credentials) (cha
 		}
 		change := gateway.PlatformChange{Name: now.Name, Err: now.Err}
 		if now.Err == nil {
-			change.Platform = now.New(c.l.log)
+			change.Platform = now.New(c.l.platformHost())
 		}
 		changes = append(changes, change)
 	}

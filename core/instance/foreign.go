@@ -25,7 +25,7 @@ var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, 
 var harmless = []string{"lost+found", "config.toml", "console.json", "console.json.corrupt"}
 
 // folders are those that a gateway makes in its home.
-var folders = []string{logsDir, dumpsDir, workDir, filesDir, quarantineDir}
+var folders = []string{logsDir, dumpsDir, workDir, filesDir, adaptersDir, quarantineDir}
 
 // maxForeign is how many names of a foreign folder's entries an error lists.
 const maxForeign = 3

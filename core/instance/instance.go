@@ -37,6 +37,8 @@ const (
 	dumpsDir = "dumps"
 	workDir  = "work"
 	filesDir = "files"
+
+	adaptersDir = "adapters"
 )
 
 const (
@@ -98,8 +100,8 @@ func Open(dir string) (*Home, error) {
 		return nil, err
 	}
 	used := []string{logsDir, dumpsDir, workDir}
-	for _, sub := range []string{filesDir, quarantineDir} {
-		if _, err := os.Lstat(filepath.Join(dir, sub)); err == nil { // each is made with its first file
+	for _, sub := range []string{filesDir, adaptersDir, quarantineDir} {
+		if _, err := os.Lstat(filepath.Join(dir, sub)); err == nil { // each is made when it is needed
 			used = append(used, sub)
 		}
 	}
@@ -109,7 +111,8 @@ func Open(dir string) (*Home, error) {
 		}
 	}
 	var foreign []string
-	for _, sub := range []string{"", logsDir, dumpsDir, filesDir, quarantineDir} { // the contents of work belong to the tools
+	// The contents of work belong to the tools, those of adapters to their programs.
+	for _, sub := range []string{"", logsDir, dumpsDir, filesDir, quarantineDir} {
 		found, err := closeFiles(dir, filepath.Join(dir, sub))
 		if err != nil {
 			return nil, err
@@ -175,6 +178,9 @@ func WorkDir(dir string) string { return filepath.Join(dir, workDir) }
 
 // Files is where copies of files are that go to chats.
 func (h *Home) Files() string { return filepath.Join(h.dir, filesDir) }
+
+// Adapters has the folders of external adapters, each the work folder of one program.
+func (h *Home) Adapters() string { return filepath.Join(h.dir, adaptersDir) }
 
 // Socket is the path of the control socket: in the home if the path is short enough for a socket, else in a folder that
 // only we may enter (SocketPath).

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -181,7 +182,7 @@ func ReadDefinition(path string) ([]byte, error) {
 	return text, err
 }
 
-// credentialVariables are the variables that this config reads secrets from, for the enabled parts only.
+// credentialVariables are the variables that this config reads secrets from, and those of external adapters, for the enabled parts only.
 func credentialVariables(c config.Config) []string {
 	models := c.ModelsByName()
 	c.Model.APIKeyEnv, c.Models = "", map[string]*config.Model{}
@@ -191,7 +192,12 @@ func credentialVariables(c config.Config) []string {
 		}
 	}
 	c.Adapters = c.Adapters.OnlyEnabled()
-	return c.SecretVariables()
+	all := c.SecretVariables()
+	for _, e := range c.Adapters.External {
+		all = append(all, e.EnvPass...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // ownerOf is the name of the user that owns the home, or will own it if it does not exist yet; empty for root.
