@@ -23,26 +23,33 @@ func (f *Forgetting) fields() []any { return []any{&f.Platform, &f.ID, (*stamp)(
 func (f Forgetting) tail() string { return " (" + f.ID + ")" }
 
 // Owns reports whether a session with this key belongs to the person alone: their direct messages, and their own conversations
-// in groups.
+// in groups. An id may have colons, as that of a Matrix user on a server with a port has.
 func (f Forgetting) Owns(key string) bool {
 	rest, of := strings.CutPrefix(key, f.Platform+":")
 	if !of {
 		return false
 	}
-	for _, kind := range []string{"dm:", "user:"} {
-		for at := 0; ; {
-			i := strings.Index(rest[at:], kind+f.ID)
-			if i < 0 {
-				break
-			}
-			begin, end := at+i, at+i+len(kind+f.ID)
-			if (begin == 0 || rest[begin-1] == ':') && (end == len(rest) || rest[end] == ':') {
-				return true
-			}
-			at = end
+	if behind, direct := strings.CutPrefix(rest, "dm:"+f.ID); direct && endsID(behind) {
+		return true
+	}
+	member := ":user:" + f.ID
+	for rest = ":" + rest; ; {
+		at := strings.Index(rest, member)
+		if at < 0 {
+			return false
+		}
+		if rest = rest[at+len(member):]; endsID(rest) {
+			return true
 		}
 	}
-	return false
+}
+
+// behindIDs begins what a key has behind the id of a person.
+var behindIDs = []string{":thread:", ":topic:", ":bg:"}
+
+// endsID reports whether an id ends before the rest of a key.
+func endsID(rest string) bool {
+	return rest == "" || slices.ContainsFunc(behindIDs, func(part string) bool { return strings.HasPrefix(rest, part) })
 }
 
 // ForgottenText takes the place of a message in a conversation that goes on without its sender. ForgottenUser is its sender.

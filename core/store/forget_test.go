@@ -37,6 +37,29 @@ func TestCV13_WhoseAConversationIs(t *testing.T) {
 	}
 }
 
+func TestCV13_AnIDWithColonsIsThatOfOnePerson(t *testing.T) {
+	const at, port = "@a:hs", "@a:hs:8448"
+	for key, owner := range map[string]string{
+		"matrix:dm:@a:hs":                                   at,
+		"matrix:dm:@a:hs:thread:$e":                         at,
+		"matrix:dm:@a:hs:bg:01ABC":                          at,
+		"matrix:dm:@a:hs:8448":                              port,
+		"matrix:dm:@a:hs:8448:thread:$e":                    port,
+		"matrix:group:!r:hs:8448:user:@a:hs":                at,
+		"matrix:group:!r:hs:thread:$e:user:@a:hs:8448":      port,
+		"matrix:group:!r:hs:8448:user:@a:hs:8448:bg:01ABC":  port,
+		"matrix:dm:@b:@a:hs":                                "",
+		"matrix:group:!dm:@a:hs":                            "",
+		"matrix:group:!r:hs:thread:$user:@a:hs:xuser:@a:hs": "",
+	} {
+		for _, id := range []string{at, port} {
+			if got := (Forgetting{Platform: "matrix", ID: id}).Owns(key); got != (id == owner) {
+				t.Errorf("%s belongs to %s alone: %v", key, id, got)
+			}
+		}
+	}
+}
+
 // person is everything that the store keeps of telegram:47, whose words all have the word wordOf47, and of others.
 func person(t *testing.T, s *Store, at time.Time) {
 	t.Helper()
