@@ -160,6 +160,7 @@ func (c *conn) run(box *imap.Client) {
 
 // round handles the mails that are there, and waits for others.
 func (c *conn) round(box *imap.Client) error {
+	began := time.Now()
 	var uids []uint32
 	err := c.within(c.p.call, func(ctx context.Context) (err error) {
 		uids, err = box.Unseen(ctx, time.Now().Add(-c.p.old))
@@ -181,7 +182,7 @@ func (c *conn) round(box *imap.Client) error {
 	if err != nil {
 		return c.p.failed("wait for mails", c.p.o.IMAP, err)
 	}
-	c.Sleep(c.p.pause)
+	c.Sleep(c.p.pause - time.Since(began))
 	return nil
 }
 

@@ -336,12 +336,12 @@ func TestMailsComeAtOnceAndWithoutIdleAtThePoll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			simulateWith(t, o, func(w *world) {
 				w.up(func(c *conn) {
-					w.after(time.Hour) // a wait that lasts is begun again
+					w.after(time.Hour + w.poll/2) // a wait that lasts is begun again
 					w.say("hello")
 					if o.NoIdle {
 						w.after(w.poll)
 					}
-					w.after(time.Second)
+					w.after(w.pause / 10)
 					w.wantTexts("hello")
 					if c.Err() != nil || w.mails.Logins() != 1 {
 						w.Errorf("the connection ended with %v, after %d logins", c.Err(), w.mails.Logins())
