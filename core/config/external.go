@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,9 +31,9 @@ const maxSettings = 64 << 10
 const WarnSecretSetting = "config.secret_setting"
 
 var (
-	externalName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	externalName = lazily(`^[a-z][a-z0-9-]{0,31}$`)
 	// externalKey is the key of a session of an external adapter.
-	externalKey = regexp.MustCompile(`^[a-z][a-z0-9-]*:(?:dm|group|thread):(.+?)(?::user:.+)?$`)
+	externalKey = lazily(`^[a-z][a-z0-9-]*:(?:dm|group|thread):(.+?)(?::user:.+)?$`)
 	// chatEscape makes a chat a target, in which the message that is answered stands behind a #.
 	chatEscape = strings.NewReplacer("%", "%25", "#", "%23")
 )
@@ -57,7 +56,7 @@ const externals = "adapters"
 
 // isExternal reports whether an external adapter can have this name.
 func isExternal(name string) bool {
-	return externalName.MatchString(name) && !slices.Contains(ownNames, name) && !slices.Contains(platformNames(), name)
+	return externalName().MatchString(name) && !slices.Contains(ownNames, name) && !slices.Contains(platformNames(), name)
 }
 
 // unknownPlatform says that a table of [adapters] is of no platform of the gateway and has no command; nil: it has one.
@@ -85,7 +84,7 @@ func (e External) bot(name string) Bot {
 
 // externalHome reads a home chat: its id, or the key of a session. An id alone is taken for that of a chat with one person.
 func externalHome(name, home string) (h Home, is bool) {
-	key := externalKey.FindStringSubmatch(home)
+	key := externalKey().FindStringSubmatch(home)
 	if key == nil && !strings.HasPrefix(home, name+":") {
 		return Home{Session: name + ":dm:" + home, Target: chatEscape.Replace(home)}, true
 	}
