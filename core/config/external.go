@@ -32,8 +32,8 @@ const WarnSecretSetting = "config.secret_setting"
 
 var (
 	externalName = lazily(`^[a-z][a-z0-9-]{0,31}$`)
-	// externalKey is the key of a session of an external adapter.
-	externalKey = lazily(`^[a-z][a-z0-9-]*:(?:dm|group|thread):(.+?)(?::user:.+)?$`)
+	// externalKey is the key of a session of an external adapter: of a thread, of a group or a member of it, or of a person.
+	externalKey = lazily(`^[a-z][a-z0-9-]*:(?:(?:dm:.+?:)?thread:(.+)|group:(.+?)(?::user:.+)?|dm:.+)$`)
 	// chatEscape makes a chat a target, in which the message that is answered stands behind a #.
 	chatEscape = strings.NewReplacer("%", "%25", "#", "%23")
 )
@@ -82,16 +82,17 @@ func (e External) bot(name string) Bot {
 	return b
 }
 
-// externalHome reads a home chat: its id, or the key of a session. An id alone is taken for that of a chat with one person.
+// externalHome reads a home chat: its id, or the key of a session. The key of a person does not say which chat that is.
 func externalHome(name, home string) (h Home, is bool) {
 	key := externalKey().FindStringSubmatch(home)
-	if key == nil && !strings.HasPrefix(home, name+":") {
-		return Home{Session: name + ":dm:" + home, Target: chatEscape.Replace(home)}, true
-	}
-	if key == nil || !strings.HasPrefix(home, name+":") {
+	own := strings.HasPrefix(home, name+":")
+	switch {
+	case key == nil && !own:
+		return Home{Session: name + ":group:" + home, Target: chatEscape.Replace(home)}, true
+	case key == nil || !own:
 		return h, false
 	}
-	return Home{Session: home, Target: chatEscape.Replace(key[1])}, true
+	return Home{Session: home, Target: chatEscape.Replace(key[1] + key[2])}, true // one of the two is empty
 }
 
 // externalBots are the external adapters, by name.

@@ -166,24 +166,26 @@ func TestPL4_AnExternalAdapterThatIsWrongIsRefusedWithItsKey(t *testing.T) {
 
 func TestPL4_TheHomeChatOfAnExternalAdapterIsItsIDOrTheKeyOfASession(t *testing.T) {
 	for home, want := range map[string]Home{
-		"d1":                        {"mm:dm:d1", "d1"},
-		"room@conf.example/#1%":     {"mm:dm:room@conf.example/#1%", "room@conf.example/%231%25"},
-		"a:b":                       {"mm:dm:a:b", "a:b"},
-		"mm:dm:d1":                  {"mm:dm:d1", "d1"},
-		"mm:group:c1":               {"mm:group:c1", "c1"},
-		"mm:group:c1:user:u1":       {"mm:group:c1:user:u1", "c1"},
-		"mm:thread:c1:7:user:a:b":   {"mm:thread:c1:7:user:a:b", "c1:7"},
-		"mm:channel:c1":             {},
-		"mm:dm:":                    {},
-		"telegram:dm:4711":          {},
-		"mattermost:group:c1:user:": {},
+		"d1":                       {"mm:group:d1", "d1"},
+		"room@conf.example/#1%":    {"mm:group:room@conf.example/#1%", "room@conf.example/%231%25"},
+		"a:b":                      {"mm:group:a:b", "a:b"},
+		"mm:dm:u1":                 {"mm:dm:u1", ""}, // where they last spoke
+		"mm:dm:u:1:thread:c#1":     {"mm:dm:u:1:thread:c#1", "c%231"},
+		"mm:thread:c1:7":           {"mm:thread:c1:7", "c1:7"},
+		"mm:group:c1":              {"mm:group:c1", "c1"},
+		"mm:group:c1:7:user:a:b":   {"mm:group:c1:7:user:a:b", "c1:7"},
+		"mm:channel:c1":            {},
+		"mm:dm:":                   {},
+		"telegram:dm:4711":         {},
+		"mattermost:group:c1":      {},
+		"mattermost:thread:c1:t:1": {},
 	} {
 		if got, is := externalHome("mm", home); got != want || is != (want != Home{}) {
 			t.Errorf("%q is %+v, %t; want %+v", home, got, is, want)
 		}
 	}
 	for key, want := range map[string]string{
-		"mm:group:c1:user:u1": "c1", "mm:dm:a#b": "a%23b", "mm:channel:c1": "", "cli:dm:local": "", "job:dm:a": "", "webhook:dm:a": "", "telegram:dm:4711": "4711",
+		"mm:group:c#1:user:u1": "c%231", "mm:thread:t1": "t1", "mm:dm:u1": "", "mm:channel:c1": "", "cli:dm:local": "", "job:dm:a": "", "webhook:dm:a": "", "telegram:dm:4711": "4711",
 	} {
 		if got, said := TargetOf(key); got != want || said != (want != "") {
 			t.Errorf("the chat of %s is %q, %t; want %q", key, got, said, want)

@@ -35,7 +35,7 @@ func (c *Config) Homes() map[string]Home {
 func TargetOf(session string) (target string, said bool) {
 	if name, _, _ := strings.Cut(session, ":"); isExternal(name) {
 		h, is := externalHome(name, session)
-		return h.Target, is
+		return h.Target, is && h.Target != ""
 	}
 	for _, b := range (Adapters{}).Bots() {
 		b.HomeText = session
