@@ -60,6 +60,9 @@ one: ## one test: make one PKG=./core/store RUN=TestName
 soak: ## every test with its full counts and every peer, in less than two hours
 	GATEWAYTUI_SOAK=1 $(GO) test $(RACE) -count=1 -timeout 115m ./...
 
+# The build tags that leave all platforms out of the program but Telegram and the API.
+LEFT_OUT   := $(shell sed -n 's,^//go:build !,,p' core/platforms/*.go | paste -sd, -)
+
 # What vet finds on one Linux it finds on the other. The flags of the build are those of the tests, which compiled most of it.
 check: ## format, build for each target, vet, staticcheck, tidy, exported names, lock order and code that is there twice (theme.go and badge.go are tables of colours and of words); known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
@@ -67,6 +70,7 @@ check: ## format, build for each target, vet, staticcheck, tidy, exported names,
 		echo "build for $$target"; export CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -trimpath -o /dev/null ./cmd/gatewaytui; \
 		if [ "$$target" != linux/arm64 ]; then $(GO) vet -trimpath ./...; fi; \
 	done
+	CGO_ENABLED=0 $(GO) vet -trimpath -tags '$(LEFT_OUT)' ./core/platforms
 	CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath" $(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath" $(GO) run ./fixtures/house
