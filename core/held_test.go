@@ -15,6 +15,7 @@ import (
 var spawners = map[string]string{
 	"core/tool/place.go":                        "a command of a session: a row of processes, which ends with its turn, session or the stop",
 	"core/acp/start.go":                         "an external agent: a row of held",
+	"core/adapter/external/program.go":          "the program of an adapter: a row of processes, which ends with its connection, by the levers of its adapter or in the phase adapters",
 	"core/mcp/link.go":                          "a server or a browser: a row of held",
 	"core/hook/command.go":                      "a hook: a row of held",
 	"core/environment/container/commandline.go": "a call of a container engine: a row of processes, bounded by its call",

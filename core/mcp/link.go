@@ -131,7 +131,7 @@ func (s *Set) transport(ctx context.Context, i *instance, l *link) (sdk.Transpor
 		policy = process.PolicyGateway
 	}
 	p, err := s.o.Spawn(ctx, process.Spec{
-		Session: i.session, Argv: l.launch.Command, Dir: s.o.Workdir, Env: slices.Concat(variables(d.Env), l.launch.Env), Pipes: true, Policy: policy,
+		Session: i.session, Argv: l.launch.Command, Dir: s.o.Workdir, Env: slices.Concat(process.Variables(d.Env), l.launch.Env), Pipes: true, Policy: policy,
 		OutputLimit: outputKept, Owner: l.owner(),
 	})
 	if err != nil {
@@ -152,16 +152,6 @@ func (l *link) owner() string {
 		return l.launch.Owner
 	}
 	return "mcp:" + l.server.def.Name
-}
-
-// variables are variables of our environment by their names, as NAME=value.
-func variables(names []string) (all []string) {
-	for _, name := range names {
-		if value, is := os.LookupEnv(name); is {
-			all = append(all, name+"="+value)
-		}
-	}
-	return all
 }
 
 // shake does the handshake. A server that does not take part in it is abandoned when ctx ends: the end of its connection frees the SDK.

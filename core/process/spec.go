@@ -96,3 +96,13 @@ func (s Spec) check() error {
 	}
 	return nil
 }
+
+// Variables are those of our environment that have these names, as NAME=value, for Spec.Env. One that is not set is left out.
+func Variables(names []string) (all []string) {
+	for _, name := range names {
+		if value, is := os.LookupEnv(name); is {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}

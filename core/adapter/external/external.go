@@ -16,9 +16,9 @@ package external
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,19 +52,39 @@ type Options struct {
 type Platform struct {
 	o   Options
 	log *slog.Logger
-	// said is what the program said of itself last; nil: it was never ready.
-	said atomic.Pointer[profile]
+	// start starts the program.
+	start func(context.Context) (*program, error)
+
+	// What outlives a connection: said is what the program said of itself last; nil: it was never ready.
+	said     atomic.Pointer[profile]
+	unknown  adapter.UnknownUsers[string]
+	unlisted adapter.UnknownUsers[string]
+	unserved adapter.UnknownUsers[string]
+	failures failures
+	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
+	unanswered atomic.Uint64
 }
 
 // New returns the platform of one program. It does no I/O.
 func New(o Options) *Platform {
 	o.Command, o.EnvPass, o.Groups = slices.Clone(o.Command), slices.Clone(o.EnvPass), slices.Clone(o.Groups)
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Platform{o: o, log: log.With("adapter", o.Name)}
+	p := &Platform{o: o, log: log.With("adapter", o.Name)}
+	p.start = p.spawn
+	return p
 }
 
 // Name implements adapter.Platform.
 func (p *Platform) Name() string { return p.o.Name }
+
+// Counters implements adapter.Counting.
+func (p *Platform) Counters() []adapter.Counter {
+	return []adapter.Counter{{
+		Name:  "gatewaytui_" + strings.ReplaceAll(p.o.Name, "-", "_") + "_notices_dropped_total",
+		Help:  "Users who are not on the allow list and got no notice, because too many wrote at once or a notice failed.",
+		Value: p.unanswered.Load,
+	}}
+}
 
 // staleAfter is how long a program may hear nothing from its platform.
 const staleAfter = 90 * time.Second
@@ -86,9 +106,4 @@ func (p *Platform) Bounds(string) adapter.Bounds {
 		return said.bounds
 	}
 	return adapter.Bounds{}
-}
-
-// Connect implements adapter.Platform.
-func (p *Platform) Connect(context.Context, adapter.Receiver) (adapter.Conn, error) {
-	return nil, errors.New("programs are not started in this version")
 }

@@ -1,0 +1,5 @@
+package external
+
+const programArgument = "be-program"
+
+func beProgram(string) {}
