@@ -17,6 +17,8 @@ var spawners = map[string]string{
 	"core/acp/start.go":                         "an external agent: a row of held",
 	"core/adapter/external/program.go":          "the program of an adapter: a row of processes, which ends with its connection, by the levers of its adapter or in the phase adapters",
 	"core/mcp/link.go":                          "a server or a browser: a row of held",
+	"core/adapter/external/trial/program.go":    "the program under test of gatewaytui adapter test, which has no gateway: it ends with its row",
+	"core/adapter/external/trial/peer.go":       "the peer of such a program: it ends with its row",
 	"core/hook/command.go":                      "a hook: a row of held",
 	"core/environment/container/commandline.go": "a call of a container engine: a row of processes, bounded by its call",
 	"core/environment/sandbox/probe.go":         "a probe: a row of processes, bounded by its call",

@@ -72,7 +72,7 @@ var actions = map[ops.Verb]action{
 
 // actionGroups are the commands that hold actions.
 var actionGroups = map[string]string{
-	"adapter":  "pause, resume or reconnect one chat platform",
+	"adapter":  "pause, resume or reconnect one chat platform, or test the program of an external one",
 	"shutdown": "act on what the running shutdown waits for",
 }
 

@@ -175,6 +175,9 @@ func arguments(names ...string) cobra.PositionalArgs {
 		case len(args) > len(names) && len(names) > 0 && names[len(names)-1] == "TEXT":
 			return wrongUsage("quote the text; "+see, "unexpected argument %.64q", args[len(names)])
 		case len(args) > len(names):
+			if near := twin(cmd, args[0]); near != "" {
+				see = "did you mean " + near + "? " + see
+			}
 			return wrongUsage(see, "unexpected argument %.64q", args[len(names)])
 		}
 		for i, a := range args {
@@ -184,6 +187,15 @@ func arguments(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// twin is the command name of the group whose list cmd is, such as adapter pause for adapters; empty: there is none.
+func twin(cmd *cobra.Command, name string) string {
+	holder := child(cmd.Root(), strings.TrimSuffix(cmd.Name(), "s"))
+	if holder == nil || child(holder, name) == nil {
+		return ""
+	}
+	return holder.CommandPath() + " " + name
 }
 
 // verb gives c what every verb has.

@@ -48,6 +48,9 @@ const (
 	groupSetUp = "setup"
 )
 
+// adapterVerbs are the verbs of the group adapter that a build tag can leave out.
+var adapterVerbs []func(*program) *cobra.Command
+
 func newRoot(p *program) *cobra.Command {
 	o := runOptions{Options: host.Options{LogFormat: "auto"}}
 	var showVersion bool
@@ -114,6 +117,9 @@ each verb shows or steers the gateway that runs on the same home.`,
 	add(groupLook, listVerbs(p)...)
 	add(groupLook, heldVerbs(p)...)
 	add(groupSteer, actionVerbs(p)...)
+	for _, verb := range adapterVerbs {
+		child(root, "adapter").AddCommand(verb(p))
+	}
 	add(groupSetUp, setupVerb(p), configVerbs(p), approvalsVerbs(p), doctorVerb(p), unitVerb(p), importVerb(p), versionVerb(p))
 	root.AddCommand(keysTopic(p))
 	addHelp(p, root)

@@ -34,33 +34,35 @@ type Runner[T any] interface {
 type Row struct {
 	// Name is the promise as a sentence.
 	Name string
-	run  func(s *suite) (notShown string)
+	// Needs is the ability without which there is nothing to check; empty: none.
+	Needs adapter.Ability
+	run   func(s *suite) (notShown string)
 }
 
 // Rows are the promises in the order in which they are best read.
 func Rows() []Row { return slices.Clone(rows) }
 
 var rows = []Row{
-	{"it connects and hears its peer", (*suite).connects},
-	{"a message is received once, also by the next connection", (*suite).receivesOnce},
-	{"a message is sent once, and its id is known", (*suite).sendsOnce},
-	{"a long text is split within the bound, and goes on where it stopped", (*suite).splits},
-	{"a message is edited and removed", (*suite).edits},
-	{"a draft is shown, and is not a message", (*suite).drafts},
-	{"it types", (*suite).types},
-	{"a file comes with its message, and a later connection fetches it", (*suite).fetches},
-	{"a file is sent once, with its text", (*suite).sendsFiles},
-	{"a reaction is the only one of the bot", (*suite).reacts},
-	{"the press of a button is a message of who pressed", (*suite).isPressed},
-	{"it does what its abilities promise, and refuses the rest", (*suite).isAble},
-	{"a connection that broke ends, and the next one works", (*suite).reconnects},
-	{"a rate limit is returned at once", (*suite).returnsRateLimits},
-	{"a chat that takes nothing is refused for ever", (*suite).returnsRefusals},
-	{"a refused credential is named", (*suite).namesCredentials},
-	{"another consumer is a conflict", (*suite).namesConflicts},
-	{"a half-dead peer is not taken for a live one", (*suite).noticesSilence},
-	{"a teardown of a half-dead peer is bounded", (*suite).tearsDown},
-	{"nothing is left after many failed connects", (*suite).leavesNothing},
+	{"it connects and hears its peer", "", (*suite).connects},
+	{"a message is received once, also by the next connection", "", (*suite).receivesOnce},
+	{"a message is sent once, and its id is known", "", (*suite).sendsOnce},
+	{"a long text is split within the bound, and goes on where it stopped", "", (*suite).splits},
+	{"a message is edited and removed", adapter.AbilityEdit, (*suite).edits},
+	{"a draft is shown, and is not a message", adapter.AbilityDrafts, (*suite).drafts},
+	{"it types", adapter.AbilityTyping, (*suite).types},
+	{"a file comes with its message, and a later connection fetches it", adapter.AbilityFilesIn, (*suite).fetches},
+	{"a file is sent once, with its text", adapter.AbilityFilesOut, (*suite).sendsFiles},
+	{"a reaction is the only one of the bot", adapter.AbilityReactions, (*suite).reacts},
+	{"the press of a button is a message of who pressed", adapter.AbilityButtons, (*suite).isPressed},
+	{"it does what its abilities promise, and refuses the rest", "", (*suite).isAble},
+	{"a connection that broke ends, and the next one works", "", (*suite).reconnects},
+	{"a rate limit is returned at once", "", (*suite).returnsRateLimits},
+	{"a chat that takes nothing is refused for ever", "", (*suite).returnsRefusals},
+	{"a refused credential is named", "", (*suite).namesCredentials},
+	{"another consumer is a conflict", "", (*suite).namesConflicts},
+	{"a half-dead peer is not taken for a live one", "", (*suite).noticesSilence},
+	{"a teardown of a half-dead peer is bounded", "", (*suite).tearsDown},
+	{"nothing is left after many failed connects", "", (*suite).leavesNothing},
 }
 
 // Check checks the promise with a fresh peer, which it leaves healed and without a connection. It returns why the platform or its peer

@@ -196,6 +196,12 @@ func decode(line []byte) (any, error) {
 	return into, nil
 }
 
+// Check says what is wrong with a line that a program wrote; nil: nothing is, or its type is not known.
+func Check(line []byte) error {
+	_, err := decode(line)
+	return err
+}
+
 // empty is a line of a type that the program writes; nil: the type is not known.
 func empty(typ string) any {
 	switch typ {

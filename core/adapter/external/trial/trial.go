@@ -1,0 +1,165 @@
+// Package trial checks the program of an external adapter (core/adapter/external/PROTOCOL.md), in real time and without a gateway.
+//
+// It promises: each row has its bound, and so has the whole; nothing that a row has started is left when it has ended; a message that a
+// program gives meanwhile is not taken from its platform, unless a peer plays that platform.
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gatewaytui/core/adapter/conformance"
+	"gatewaytui/core/process"
+)
+
+// Options are what Run needs.
+type Options struct {
+	// Name is the adapter's name, which the program gets.
+	Name string
+	// Command is the program under test and its arguments, Peer the program that plays its platform; empty: there is none.
+	Command, Peer []string
+	// Settings and Groups are those of the config, Env the variables that the program gets in addition to those of tools. Their values are
+	// secrets. What the peer says goes before them.
+	Settings map[string]any
+	Groups   []string
+	Env      map[string]string
+	// Workdir is where both programs run. It exists.
+	Workdir string
+	// Spawn starts them: process.Registry.Spawn.
+	Spawn func(context.Context, process.Spec) (*process.Process, error)
+	// Each is called with each row when it has ended. It may not be nil.
+	Each func(Result)
+}
+
+// Verdict is what became of a row.
+type Verdict string
+
+// The verdicts.
+const (
+	OK       Verdict = "ok"
+	Fail     Verdict = "fail"
+	NotShown Verdict = "not shown" // the program cannot do it, or there is no peer that shows it
+)
+
+// Result is a row that has ended.
+type Result struct {
+	// Row is the promise as a sentence.
+	Row     string  `json:"row"`
+	Verdict Verdict `json:"verdict"`
+	// Details are the faults, or why the promise was not shown. They may have what the program wrote, and are not clean.
+	Details []string `json:"details,omitempty"`
+	// MS is how long the row took, in milliseconds.
+	MS int64 `json:"ms"`
+}
+
+// Bounds of the suite.
+const (
+	rowMost = 30 * time.Second
+	allMost = 3 * time.Minute
+)
+
+// pace is how long the suite waits; tests wait less.
+type pace struct {
+	// tolerance is what a busy machine may add to a second, settle how long nothing happens that must not.
+	tolerance, settle time.Duration
+}
+
+var usual = pace{tolerance: time.Second, settle: 1500 * time.Millisecond}
+
+// row is one promise. Its check returns why it was not shown; empty: it was checked, and the stage has the faults.
+type row struct {
+	name  string
+	check func(s *stage) (notShown string)
+}
+
+// Run checks all rows, one after another, and returns when nothing is left of them. The error is ctx's; rows that it kept from running
+// have no result.
+func Run(ctx context.Context, o Options) error {
+	t := &trial{o: o, pace: usual}
+	return t.all(ctx, t.rows())
+}
+
+func (t *trial) all(ctx context.Context, rows []row) error {
+	began := time.Now()
+	for _, r := range rows {
+		result := Result{Row: r.name}
+		switch {
+		case t.unready:
+			result.Verdict, result.Details = NotShown, []string{"the program was not ready"}
+		case time.Since(began) > allMost:
+			result.Verdict, result.Details = Fail, []string{fmt.Sprintf("the rows before took more than %s", allMost)}
+		default:
+			result = t.run(ctx, r)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.o.Each(result)
+	}
+	return nil
+}
+
+// trial is one run of the suite.
+type trial struct {
+	o    Options
+	pace pace
+	// took is how long the program needed to be ready; unready says that it never was, runsOn that a stop does not end it.
+	took            time.Duration
+	unready, runsOn bool
+	// secrets are the values of variables that the program got, unread its lines that are none of the protocol, leaked where it wrote a secret.
+	secrets, unread, leaked []string
+}
+
+// rows are those that need no peer, then the suite of all platforms, and then what all of these have shown.
+func (t *trial) rows() []row {
+	all := slices.Clone(alone)
+	for _, r := range conformance.Rows() {
+		if r.Needs != "" && !slices.Contains(abilities, r.Needs) {
+			continue // no program of the protocol has it
+		}
+		all = append(all, row{r.Name, func(s *stage) string {
+			if s.peer == nil {
+				return "no --peer plays the platform"
+			}
+			return r.Check(s, &world{stage: s})
+		}})
+	}
+	return append(all,
+		row{"each of its lines is one of the protocol", func(s *stage) string { return s.found(t.unread) }},
+		row{"what it writes for people has no secret", func(s *stage) string {
+			if len(t.secrets) == 0 {
+				return "it gets no variable (--env NAME) that has one"
+			}
+			return s.found(t.leaked)
+		}},
+	)
+}
+
+// run checks one row, and ends what it has started.
+func (t *trial) run(ctx context.Context, r row) Result {
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, rowMost)
+	defer cancel()
+	s := &stage{trial: t, ctx: bounded}
+	result := Result{Row: r.name, Verdict: OK}
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also after a Fatal
+		s.open()
+		if why := r.check(s); why != "" {
+			result.Verdict, result.Details = NotShown, []string{why}
+		}
+	}()
+	<-done // everything in a row ends with its context
+	if bounded.Err() != nil {
+		s.faults = append([]string{fmt.Sprintf("the row took more than %s", rowMost)}, s.faults...)
+	}
+	s.close()
+	if len(s.faults) > 0 {
+		result.Verdict, result.Details = Fail, s.faults
+	}
+	result.MS = time.Since(began).Milliseconds()
+	return result
+}
