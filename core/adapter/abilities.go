@@ -52,6 +52,17 @@ type Bounded interface {
 	Bounds(target string) Bounds
 }
 
+// Slash begins a chat command.
+const Slash = "/"
+
+// CommandSigner is implemented by a Platform whose people cannot begin a message with a slash, because their clients keep such a line
+// for themselves.
+type CommandSigner interface {
+	// CommandSign begins a chat command as people write it there: texts of the gateway show it so. A connection hands the command
+	// on with a slash.
+	CommandSign() string
+}
+
 // The interfaces that follow are optional for a Conn. Their methods may hang, as Send may, and have its errors: a chat or a
 // message that is gone, for instance, is a *RefusedError.
 

@@ -99,6 +99,16 @@ func (s *Supervisor) Bounds(name, target string) Bounds {
 	return Bounds{}
 }
 
+// CommandSign begins a chat command as the people of the platform called name write it.
+func (s *Supervisor) CommandSign(name string) string {
+	if l, ok := s.find(name); ok {
+		if p, ok := l.platform.(CommandSigner); ok {
+			return p.CommandSign()
+		}
+	}
+	return Slash
+}
+
 // weight is how much depends on a call.
 type weight int
 

@@ -152,3 +152,17 @@ func TestPL4_AbilitiesAreThoseOfTheLastConnection(t *testing.T) {
 		<-ended
 	})
 }
+
+// signing is a platform whose people write commands with a sign of its own.
+type signing struct{ Platform }
+
+func (signing) Name() string        { return "signing" }
+func (signing) CommandSign() string { return "!" }
+
+func TestAPlatformSaysHowCommandsAreWrittenThere(t *testing.T) {
+	s := NewSupervisor(Options{})
+	s.Add(signing{})
+	if got := s.CommandSign("signing") + s.CommandSign("another"); got != "!/" {
+		t.Errorf("the signs are %q", got)
+	}
+}

@@ -65,6 +65,8 @@ type Chats interface {
 	PostCard(key, target, text string, choices []session.Choice, arrived func(message string))
 	Replace(key, target, message, text string)
 	Post(key, target, text string)
+	// Sign begins a chat command as the people in the chat of the session of key write it.
+	Sign(key string) string
 }
 
 // Tasks runs tracked background work. *background.Group is one.

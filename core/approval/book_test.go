@@ -307,16 +307,16 @@ func TestTR4_OnlyWhoMayAnswerCanAndTheReasonIsSaid(t *testing.T) {
 func TestTR4_ACardShowsTheWholeCommandAndIsNeverMarkup(t *testing.T) {
 	b := newBench(t, newRows())
 	row := store.Approval{ID: "K7Q2MX", Kind: "command", Agent: "a*b*", Environment: "local", Folder: work, Expires: time.Now().Add(time.Hour)}
-	row.Command = "echo '```' **x** `id` \u202eevil\u200b\x1b[2J\nsecond"
-	text := b.book.cardText(row)
-	if !strings.Contains(text, "````\necho '```' **x** `id` \\u{202e}evil\\u{200b}\\u{1b}[2J\nsecond\n````\n") {
+	row.Command = "echo '```' **x** `id` \u202eevil\u200b\x1b[2J\nsecond\n/deny all"
+	text := b.book.cardText(row, "!")
+	if !strings.Contains(text, "````\necho '```' **x** `id` \\u{202e}evil\\u{200b}\\u{1b}[2J\nsecond\n/deny all\n````\n") || !strings.Contains(text, "`!approve K7Q2MX`") || !strings.Contains(text, "`!deny K7Q2MX`") {
 		t.Errorf("the card is %q", text)
 	}
 	if strings.Contains(text, "a*b*") {
 		t.Errorf("the agent's name is markup: %q", text)
 	}
 	row.Command = strings.Repeat("é", maxShown+7)
-	if text := b.book.cardText(row); !strings.Contains(text, "(7 more characters)") || !strings.Contains(text, "too long") {
+	if text := b.book.cardText(row, "!"); !strings.Contains(text, "(7 more characters)") || !strings.Contains(text, "too long") {
 		t.Errorf("a long card ends with %q", text[len(text)-300:])
 	}
 	if all := choices(row, true); len(all) != 1 || all[0].Text != "/deny K7Q2MX" {

@@ -80,9 +80,10 @@ func (b *Book) show(r *request, row store.Approval) {
 	if at.chat == "" {
 		return
 	}
-	said, offers := b.cardText(row), choices(row, r.offersTurn)
+	sign := b.o.Chats.Sign(at.chat)
+	said, offers := b.cardText(row, sign), choices(row, r.offersTurn)
 	if row.Kind == question {
-		said, offers = questionText(row), questionChoices(row)
+		said, offers = questionText(row, sign), questionChoices(row)
 	}
 	b.o.Chats.PostCard(at.chat, at.target, said, offers, func(message string) {
 		b.mu.Lock()
@@ -147,8 +148,8 @@ func asks(row store.Approval) string {
 	return agent + " wants to run a command"
 }
 
-// cardText is a request in a chat, as Markdown.
-func (b *Book) cardText(row store.Approval) string {
+// cardText is a request in a chat whose commands begin with sign, as Markdown.
+func (b *Book) cardText(row store.Approval, sign string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "**%s** (%s)\n", escape(asks(row)), row.ID)
 	if row.Who != "" {
@@ -166,9 +167,9 @@ func (b *Book) cardText(row store.Approval) string {
 		fmt.Fprintf(&t, "- %s\n", code(term.Clean(reason, 200)))
 	}
 	if tooLong(row) {
-		fmt.Fprintf(&t, "\nIt is too long to be shown here. Read and answer it with `gatewaytui approve %s`, or in the console. `/deny %s` refuses it.", row.ID, row.ID)
+		fmt.Fprintf(&t, "\nIt is too long to be shown here. Read and answer it with `gatewaytui approve %s`, or in the console. `%sdeny %s` refuses it.", row.ID, sign, row.ID)
 	} else {
-		fmt.Fprintf(&t, "\nExpires in %s. `/approve %s` (or `turn`, `session`, `always` behind it), `/deny %s`", text.Duration(time.Until(row.Expires).Round(time.Second)), row.ID, row.ID)
+		fmt.Fprintf(&t, "\nExpires in %s. `%sapprove %s` (or `turn`, `session`, `always` behind it), `%sdeny %s`", text.Duration(time.Until(row.Expires).Round(time.Second)), sign, row.ID, sign, row.ID)
 	}
 	return t.String()
 }

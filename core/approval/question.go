@@ -128,8 +128,8 @@ func reply(row store.Approval, words string) (string, error) {
 	}
 }
 
-// questionText is a question in a chat, as Markdown.
-func questionText(row store.Approval) string {
+// questionText is a question in a chat whose commands begin with sign, as Markdown.
+func questionText(row store.Approval, sign string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "**%s** (%s)\n%s\n", escape(asks(row)), row.ID, escape(visible(row.Command)))
 	for i, option := range row.Reasons {
@@ -139,7 +139,7 @@ func questionText(row store.Approval) string {
 	if len(row.Reasons) > 0 {
 		how += ": one of these, or its number"
 	}
-	fmt.Fprintf(&t, "\n%s. It waits for %s. `/deny %s` declines.", how, text.Duration(time.Until(row.Expires).Round(time.Second)), row.ID)
+	fmt.Fprintf(&t, "\n%s. It waits for %s. `%sdeny %s` declines.", how, text.Duration(time.Until(row.Expires).Round(time.Second)), sign, row.ID)
 	return t.String()
 }
 

@@ -253,6 +253,8 @@ func (b *bench) Start(ctx context.Context, _, _ string, run func(context.Context
 	return true
 }
 
+func (b *bench) Sign(string) string { return "!" }
+
 func (b *bench) PostCard(key, _, text string, choices []session.Choice, arrived func(string)) {
 	b.mu.Lock()
 	b.chats = append(b.chats, chat{key, text, choices})

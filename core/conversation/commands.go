@@ -95,6 +95,7 @@ func (c *Conversations) RunCommand(ctx context.Context, name, arg, key string, m
 	run := func(ctx context.Context) {
 		var choices []session.Choice
 		text, err := c.answer(ctx, name, use{key: key, arg: arg, msg: m, choices: &choices})
+		text = c.o.Outbox.Own(key, text)
 		switch {
 		case errors.Is(err, errAnsweredElsewhere):
 		case err == nil && len(choices) > 0 && m.Offer != nil:
@@ -123,7 +124,7 @@ func (c *Conversations) answer(ctx context.Context, name string, u use) (string,
 		}
 		return cmd.run(ctx, u)
 	}
-	return fmt.Sprintf("There is no command /%s. %s/help lists them all.", term.Clean(name, 40), c.nearest(name)), nil
+	return fmt.Sprintf("There is no command %s%s. %s/help lists them all.", c.o.Outbox.Sign(u.key), term.Clean(name, 40), c.nearest(name)), nil
 }
 
 // nearest offers the command that shares the longest beginning with name, if any does.

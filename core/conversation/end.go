@@ -167,7 +167,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
 	others := c.o.Table.Others(t)
-	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Also: inboxIDs(others), Reply: replyTo(t, "", cause)}
+	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Also: inboxIDs(others), Reply: c.replyTo(t, "", cause)}
 	deliver := t.Message.Deliver
 	switch err := c.endOf(t, end, session.End{State: ops.SessionInterrupted}, nil)(ctx); {
 	case err != nil:

@@ -404,7 +404,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	}
 	end := store.Turn{
 		Charge: r.spending.Last(),
-		State:  r.state, Message: inboxID(t.Message), Also: inboxIDs(c.o.Table.Others(t)), Reply: replyTo(t, r.result.Text, err),
+		State:  r.state, Message: inboxID(t.Message), Also: inboxIDs(c.o.Table.Others(t)), Reply: c.replyTo(t, r.result.Text, err),
 	}
 	if err != nil {
 		end.Reason = clean(err)
@@ -482,12 +482,12 @@ func inboxID(m session.Message) string {
 }
 
 // replyTo is what goes into the outbox with the end of a turn; nil if its sender waits for the answer, or gets none.
-func replyTo(t *session.Turn, text string, err error) *store.Outbox {
+func (c *Conversations) replyTo(t *session.Turn, text string, err error) *store.Outbox {
 	if t.Message.Instant || errors.Is(err, session.ErrOvertaken) {
 		return nil
 	}
 	return &store.Outbox{
 		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
-		Text: delivery.ChatText(text, userError(err)), At: time.Now(), Tried: true,
+		Text: c.o.Outbox.ChatText(t.Session.Key, text, userError(err)), At: time.Now(), Tried: true,
 	}
 }

@@ -105,7 +105,10 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 			return "", nil
 		}
 	}
-	defer func() { i.o.Meter.Received(in.Session, err) }()
+	defer func() {
+		i.o.Meter.Received(in.Session, err)
+		err = i.o.Outbox.refusal(in.Session, err)
+	}()
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
@@ -242,7 +245,7 @@ func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 		return
 	}
 	if err := i.Submit(ctx, in.Session, m); err != nil {
-		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, userMessage(err)) })
+		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, i.o.Outbox.ChatText(in.Session, "", err)) })
 	}
 }
 

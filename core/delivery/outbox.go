@@ -36,7 +36,9 @@ type OutboxOptions struct {
 	NewID func() string
 	// Manner is how the chat of a session is treated. It must not wait.
 	Manner func(key string) Manner
-	Files  Files
+	// Knows reports whether there is a chat command of this name.
+	Knows func(name string) bool
+	Files Files
 }
 
 // Outbox sends messages to chats, in order for each chat, until their platform took or refused them. The journal has each of
@@ -113,7 +115,7 @@ func (o *Outbox) Notice(key, target, text string) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SendTimeout)
 		defer cancel()
 		name := session.Platform(key)
-		if err := o.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text}); err != nil {
+		if err := o.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: o.Own(key, text)}); err != nil {
 			o.o.Log.Warn("notice not delivered", "session", key, "adapter", name, "error", term.Clean(err.Error(), 300))
 		}
 	})
@@ -126,7 +128,7 @@ func (o *Outbox) Post(key, target, text string) {
 
 // PostAs is Post with the id of the message, which is unique for ever.
 func (o *Outbox) PostAs(id, key, target, text string) {
-	row := o.posted(id, key, target, text)
+	row := o.posted(id, key, target, o.Own(key, text))
 	o.persist(row)
 	o.enqueue(row)
 }
@@ -403,9 +405,11 @@ func (o *Outbox) message(in store.Inbox, role ops.Role) session.Message {
 		ID: in.ID, User: in.User, Role: role, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
 		Unattended: session.IsWebhook(in.Session),
 		Merged:     func() { once.Do(func() { o.merged(in) }) },
-		Deliver:    func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
+		Deliver:    func(text string, err error) { once.Do(func() { o.Reply(in, o.ChatText(in.Session, text, err)) }) },
 		Offer:      func(text string, choices []session.Choice) { once.Do(func() { o.reply(in, text, choices) }) },
-		Send:       func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
+		Send: func(text string, err error) {
+			once.Do(func() { o.Deliver(Answer(in, o.ChatText(in.Session, text, err))) })
+		},
 	}
 }
 
@@ -431,10 +435,10 @@ func (o *Outbox) Refuse(key string, why error, messages ...session.Message) {
 	}
 }
 
-// ChatText is what a chat reads of a turn: its text, or why there is none.
-func ChatText(text string, err error) string {
+// ChatText is what the chat of the session of key reads of a turn: its text, or why there is none.
+func (o *Outbox) ChatText(key, text string, err error) string {
 	if err != nil {
-		return userMessage(err)
+		return o.Own(key, userMessage(err))
 	}
 	return text
 }

@@ -30,6 +30,8 @@ type Manner struct {
 	Busy session.Busy
 	// Join is how long a long message waits for more of it; 0: not at all.
 	Join time.Duration
+	// Sign begins a chat command as people write it there; empty: a slash.
+	Sign string
 	// Rules are those of a group.
 	Rules
 }

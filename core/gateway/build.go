@@ -91,7 +91,7 @@ func (g *Gateway) buildLeaves(reached bounds) {
 	})
 	g.cache = agent.NewCache(cacheBounds(cfg))
 	reached.add(g)
-	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner, Files: o.Media})
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner, Knows: func(name string) bool { return g.conversations.Knows(name) }, Files: o.Media})
 	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
@@ -185,7 +185,7 @@ func (g *Gateway) buildAdapters() {
 func (g *Gateway) manner(key string) delivery.Manner {
 	c := g.config().ChatOf(key, g.roleIn(key))
 	rules := delivery.Rules{Mention: delivery.Mention(c.Mention), Sessions: delivery.Sessions(c.Sessions)}
-	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Draft: c.Stream == config.StreamDraft, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
+	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Draft: c.Stream == config.StreamDraft, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Sign: g.adapters.CommandSign(session.Platform(key)), Rules: rules}
 }
 
 // ends are what ends the environments of sessions.

@@ -74,13 +74,13 @@ allow = ["alice"]
 	server.Say(irctest.Person{Nick: "Alice", Host: "evil.example"}, channel, "bot: sh: rm "+victim)
 	server.Say(alice, "bot", "sh: rm "+victim)
 	has("Alice", "rm "+victim)
-	has("Alice", "/approve ")
+	has("Alice", "!approve ")
 	if _, err := os.Stat(victim); err != nil {
 		t.Fatalf("the command ran before its answer: %v", err)
 	}
 	var asked string
 	for _, m := range server.Sent() {
-		if id := regexp.MustCompile(`/approve (\w+)`).FindStringSubmatch(m.Text); id != nil {
+		if id := regexp.MustCompile(`!approve (\w+)`).FindStringSubmatch(m.Text); id != nil {
 			asked = id[1]
 		}
 	}
@@ -95,6 +95,8 @@ allow = ["alice"]
 
 	next := start(t, home, config)
 	eventually.True(t, "the bot is in the channel again", func() bool { return server.In(channel) })
+	server.Say(alice, "bot", "!nothing")
+	has("Alice", "There is no command !nothing. !help lists them all.")
 	server.Say(alice, "bot", "are you there?")
 	has("Alice", "heard are you there?")
 	server.Say(alice, channel, "bot: code")

@@ -121,6 +121,9 @@ func (p *Platform) Bounds(string) adapter.Bounds {
 	return adapter.Bounds{Message: maxText, Messages: int(time.Minute / p.penalty)}
 }
 
+// CommandSign implements adapter.CommandSigner: clients keep lines that begin with a slash for themselves.
+func (p *Platform) CommandSign() string { return commandSign }
+
 // Lacks implements adapter.Partial: the channels that the bot is not in, with the reason.
 func (p *Platform) Lacks() []string {
 	c := p.last.Load()

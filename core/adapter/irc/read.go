@@ -131,8 +131,10 @@ func mentioned(text, nick string) (rest string, is bool) {
 	}
 }
 
-// command is a chat command as people of IRC write it: their clients keep what begins with a slash for themselves.
-var command = regexp.MustCompile(`^!(\p{L})`)
+// commandSign begins a chat command as people of IRC write it, and command is one.
+const commandSign = "!"
+
+var command = regexp.MustCompile(`^` + commandSign + `(\p{L})`)
 
 // commanded is text with the slash of a chat command.
-func commanded(text string) string { return command.ReplaceAllString(text, "/$1") }
+func commanded(text string) string { return command.ReplaceAllString(text, adapter.Slash+"$1") }
