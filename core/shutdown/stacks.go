@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// firstLook is how long an item without progress runs before the goroutines are read, and lookAgain how often that is
-	// repeated. A read stops the program for some 2 ms with 2,000 goroutines.
+	// firstLook is how long an item without progress runs before the goroutines are read, or two fifths of a short phase, and
+	// lookAgain how often that is repeated. A read stops the program for some 2 ms with 2,000 goroutines.
 	firstLook = 2 * time.Second
 	lookAgain = 5 * time.Second
 	// lookSpare is how much time a phase must have left for a read: the pause takes time from the items.
@@ -27,7 +27,7 @@ func (r *Run) watchStacks(p *phase, quit <-chan struct{}) {
 	if r.o.Stacks == nil {
 		return
 	}
-	timer := time.NewTimer(firstLook)
+	timer := time.NewTimer(min(firstLook, time.Until(r.deadline(p))*2/5))
 	defer timer.Stop()
 	for {
 		select {

@@ -17,30 +17,34 @@ func hangsOnPurpose(release <-chan struct{}) { <-release }
 
 // A9: of an item that says nothing the report says what its goroutine waits for, and in the end what it last waited for.
 func TestA9_AnItemThatSaysNothingIsDescribedByItsStack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		defer close(release)
-		p := Plan{[]Phase{{Name: "adapters", Budget: 10 * time.Second, List: func(context.Context, *Run) []Item {
-			return []Item{{Kind: "adapter", ID: "dock", Run: func(context.Context) error {
-				done := make(chan struct{})
-				go func() { hangsOnPurpose(release); close(done) }() // it inherits the labels
-				<-done
-				return nil
-			}}}
-		}}}}
-		r := Start(p, Options{Exit: noExit(t), Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) }})
-		time.Sleep(firstLook + time.Second)
-		synctest.Wait()
-		running := r.Report().Phases[0].Items[0]
-		if running.State != ops.StepRunning || !strings.Contains(running.Detail, "waits in ") || !strings.Contains(running.Detail, "stacks_test.go:") {
-			t.Errorf("while it runs its detail is %q", running.Detail)
-		}
-		<-r.Done()
-		ended := r.Report().Phases[0].Items[0]
-		if ended.State != ops.StepTimedOut || !strings.Contains(ended.Detail, "stacks_test.go:") {
-			t.Errorf("in the end its detail is %q", ended.Detail)
-		}
-	})
+	for budget, look := range map[time.Duration]time.Duration{10 * time.Second: firstLook, time.Second: 400 * time.Millisecond} {
+		t.Run(budget.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				p := Plan{[]Phase{{Name: "adapters", Budget: budget, List: func(context.Context, *Run) []Item {
+					return []Item{{Kind: "adapter", ID: "dock", Run: func(context.Context) error {
+						done := make(chan struct{})
+						go func() { hangsOnPurpose(release); close(done) }() // it inherits the labels
+						<-done
+						return nil
+					}}}
+				}}}}
+				r := Start(p, Options{Exit: noExit(t), Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) }})
+				time.Sleep(look + 100*time.Millisecond)
+				synctest.Wait()
+				running := r.Report().Phases[0].Items[0]
+				if running.State != ops.StepRunning || !strings.Contains(running.Detail, "waits in ") || !strings.Contains(running.Detail, "stacks_test.go:") {
+					t.Errorf("while it runs its detail is %q", running.Detail)
+				}
+				<-r.Done()
+				ended := r.Report().Phases[0].Items[0]
+				if ended.State != ops.StepTimedOut || !strings.Contains(ended.Detail, "stacks_test.go:") {
+					t.Errorf("in the end its detail is %q", ended.Detail)
+				}
+			})
+		})
+	}
 }
 
 func TestTheMostTellingStackIsReported(t *testing.T) {

@@ -93,7 +93,11 @@ func (c *conn) confirm(ctx context.Context) error {
 	if _, is := errors.AsType[*adapter.CredentialsError](c.Err()); is {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.p.confirm)
+	limit := c.p.confirm
+	if end, ok := ctx.Deadline(); ok { // so that the disconnect ends in its time, and says what it waited for
+		limit = min(limit, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if _, err := c.api.updates(ctx, offset, 0); err != nil {
 		return fmt.Errorf("confirm the last updates: %w", err)
