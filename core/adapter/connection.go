@@ -151,6 +151,10 @@ func (g *receiver) Forward(ctx context.Context, session string, m Outgoing) (Sen
 	return to.Forward(ctx, session, m)
 }
 
+// Greets implements Door: a connection that was taken down greets no one. Whom Door admits is the same, since a platform acknowledges
+// the message of a user who is not admitted.
+func (g *receiver) Greets(u User) bool { return !g.shut.Load() && g.Receiver.Greets(u) }
+
 // Remembers implements Historian, where the Receiver does.
 func (g *receiver) Remembers(session string) bool {
 	of, is := g.Receiver.(Historian)

@@ -214,6 +214,8 @@ func (r *fakeReceiver) Forward(context.Context, string, Outgoing) (Sent, error) 
 	return Sent{}, nil
 }
 
+func (r *fakeReceiver) Greets(User) bool { return true }
+
 func (r *fakeReceiver) Withdraw(string, string) { r.withdrawn.Add(1) }
 
 func (r *fakeReceiver) Receive(context.Context, Inbound) (string, error) {

@@ -116,8 +116,12 @@ groups = [%[4]q]
 	}
 	next.exit()
 	bot.Heal()
+	bot.Others(1)
 	third := start(t, home, config)
 	connected()
+	if out, code := third.verb("status"); code != 0 || !strings.Contains(out, "it has 1 of the app's sockets") {
+		t.Errorf("status does not name the other program: %d\n%s", code, out)
+	}
 	eventually.True(t, "the answer is looked for", func() bool { return len(bot.Calls("conversations.replies")) > 0 })
 	more("echo the last")
 	eventually.True(t, "the next life works", func() bool { return strings.Contains(last().Text, "the last") })

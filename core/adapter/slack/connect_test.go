@@ -176,7 +176,7 @@ func TestE9_AnotherProgramWithASocketOfTheAppIsNamed(t *testing.T) {
 			w.Errorf("the log names the other program %d times:\n%s", n, w.log)
 		}
 		w.up(func(*conn) {}) // it may be the gateway's own last socket, so that what is known stays
-		if lacks := w.Lacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "other programs have 1 of the app's sockets") {
+		if lacks := w.Lacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "it has 1 of the app's sockets") {
 			w.Errorf("the row says %q", lacks)
 		}
 		w.api.Others(0)

@@ -141,14 +141,14 @@ func (p *Platform) Bounds(string) adapter.Bounds {
 	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 30, Typing: 30 * time.Second, File: maxFile}
 }
 
-// Lacks implements adapter.Partial: the messages that other programs get.
+// Lacks implements adapter.Partial: the messages that another program gets.
 func (p *Platform) Lacks() []string {
 	n := p.others.Load()
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("other programs have %d of the app's sockets, and Slack gives each message to one of them alone: "+
-		"stop them, or give this gateway an app of its own; then wait two minutes, and reconnect the adapter", n)}
+	return []string{fmt.Sprintf("another program gets a part of the messages: it has %d of the app's sockets. "+
+		"Stop it, or give this gateway an app of its own; then wait two minutes, and reconnect the adapter", n)}
 }
 
 // listens reports whether the channel or its workspace is listed.
