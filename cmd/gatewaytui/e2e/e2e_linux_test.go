@@ -48,6 +48,10 @@ func TestMain(m *testing.M) {
 		mcptest.Main(os.Args[2:])
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == villageArgument {
+		villagePlay(os.Args[2:])
+		return
+	}
 	if code, is := attacker(os.Args); is {
 		os.Exit(code)
 	}

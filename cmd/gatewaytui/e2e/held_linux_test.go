@@ -124,13 +124,9 @@ func (h *holder) jobsRun() (n int) {
 }
 
 // nothingLeft checks that no process of the gateway's life is left.
-func (h *holder) nothingLeft() {
-	h.t.Helper()
-	var left []string
-	eventually.True(h.t, "no process of the gateway is left", func() bool {
-		left = marked(h.t, h.life)
-		return len(left) == 0
-	})
+func (g *gateway) nothingLeft() {
+	g.t.Helper()
+	eventually.True(g.t, "no process of the gateway is left", func() bool { return len(marked(g.t, g.life)) == 0 })
 }
 
 func TestS10_AStopWithEverythingHeldAndHangingKeepsItsPlanAndLeavesNothing(t *testing.T) {
