@@ -148,6 +148,7 @@ var arrows = map[string][]string{
 	"fixtures/xmpp":                    {"fixtures/xmpp/stream"},
 	"fixtures/xmpp/stream":             {},
 	"fixtures/xmpp/xmpptest":           {"fixtures/xmpp/stream"},
+	"fixtures/xmpp/xmpptest/peer":      {"fixtures/xmpp/stream", "fixtures/xmpp/xmpptest"},
 	"views":                            {"core/adapter/markdown", "core/lessons", "core/ops", "core/term", "core/filter"},
 	"views/lines":                      {"core/lessons", "core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
 	"tui":                              {"views/lines", "core/lessons", "core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg", "core/bound"},
