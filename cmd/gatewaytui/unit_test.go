@@ -77,8 +77,8 @@ func TestS2_TheUnitIsComputedFromTheConfig(t *testing.T) {
 	a.run(t, "unit", "launchd").must(t, exitDone).says(t, "<key>ExitTimeOut</key>\n\t<integer>90</integer>", "<string>"+a.home+"</string>")
 	a.run(t, "unit", "systemd", "--system").must(t, exitDone).says(t, "WantedBy=multi-user.target")
 
-	path := writeConfig(t, "[shutdown]\ndrain_timeout = \"5m\"\n[adapters.telegram]\nenabled = true\nallow = [1]\n")
-	a.run(t, "unit", "systemd", "--config", path).must(t, exitDone).says(t, "TimeoutStopSec=330\n", `"GATEWAYTUI_CONFIG=`+path+`"`, "secrets from TELEGRAM_BOT_TOKEN")
+	path := writeConfig(t, "[shutdown]\ndrain_timeout = \"5m\"\n[adapters.telegram]\nenabled = true\nallow = [1]\n[adapters.mm]\ncommand = [\"mm\"]\nenv_pass = [\"MM_TOKEN\", \"MM_CA\"]\n[adapters.off]\nenabled = false\ncommand = [\"off\"]\nenv_pass = [\"OFF_TOKEN\"]\n")
+	a.run(t, "unit", "systemd", "--config", path).must(t, exitDone).says(t, "TimeoutStopSec=330\n", `"GATEWAYTUI_CONFIG=`+path+`"`, "secrets from MM_TOKEN, TELEGRAM_BOT_TOKEN, which")
 	// The service has not the environment of this shell, which counted for the figure.
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT", "10s")
 	a.run(t, "unit", "systemd", "--config", path).must(t, exitDone).says(t, "TimeoutStopSec=40\n", `"GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT=10s"`)

@@ -103,14 +103,22 @@ func (a Adapters) externalBots() (all []Bot) {
 	return all
 }
 
+// SecretVariables are the variables of env_pass that are named like a secret. Other children do not see them unless tools.env_pass names them.
+func (e External) SecretVariables() (names []string) {
+	for _, variable := range e.EnvPass {
+		if term.SecretName(variable) {
+			names = append(names, variable)
+		}
+	}
+	return names
+}
+
 // secrets are the variables of an external adapter that are named like a secret, and its settings that look like one, which
 // are masked as others.
 func (e External) secrets(name string, read func(env string) Credential) map[string]Credential {
 	all := map[string]Credential{}
-	for _, variable := range e.EnvPass {
-		if term.SecretName(variable) {
-			all[variable] = read(variable)
-		}
+	for _, variable := range e.SecretVariables() {
+		all[variable] = read(variable)
 	}
 	for key, value := range e.Settings.secrets() {
 		key = "settings." + key

@@ -194,7 +194,7 @@ func credentialVariables(c config.Config) []string {
 	c.Adapters = c.Adapters.OnlyEnabled()
 	all := c.SecretVariables()
 	for _, e := range c.Adapters.External {
-		all = append(all, e.EnvPass...)
+		all = append(all, e.SecretVariables()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
