@@ -49,6 +49,15 @@ func (l *Life) Err() error { return context.Cause(l.ended) }
 // Fail ends the connection for a reason, the first of which counts.
 func (l *Life) Fail(why error) { l.fail(why) }
 
+// LastCall is how long the last call of a Disconnect within ctx may take: most, or half of the time that is left where that is less. So a
+// platform that is silent ends before that bound, and its error says what was waited for.
+func LastCall(ctx context.Context, most time.Duration) time.Duration {
+	if end, is := ctx.Deadline(); is {
+		return min(most, time.Until(end)/2)
+	}
+	return most
+}
+
 // EndTasks ends the work on received messages. Twice is harmless.
 func (l *Life) EndTasks() { l.endTasks() }
 

@@ -67,7 +67,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 		if _, is := errors.AsType[*adapter.CredentialsError](c.Err()); is {
 			return nil
 		}
-		if err := c.keep(ctx, c.p.last, true); err != nil {
+		if err := c.keep(ctx, bot.LastCall(ctx, c.p.last), true); err != nil {
 			return fmt.Errorf("keep the place of the last batch: %w", err)
 		}
 		return nil

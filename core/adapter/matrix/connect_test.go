@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -82,6 +83,25 @@ func TestS20_AHalfDeadHomeserverIsNoticedAndHoldsUpNoTeardown(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestS20_ADisconnectEndsInHalfOfItsTimeAndSaysWhatItWaitedFor(t *testing.T) {
+	simulate(t, func(w *world) {
+		c := w.dialUp()
+		w.api.Fail("PUT /", matrixtest.Fault{Hang: true})
+		w.say("the place of this batch is not kept")
+		w.after(time.Second)
+		w.api.Fail(anyCall, matrixtest.Fault{Hang: true})
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := c.Disconnect(ctx); err == nil || !strings.Contains(err.Error(), "keep the place of the last batch") {
+			w.Errorf("the disconnect returned %v", err)
+		}
+		if took := time.Since(began); took != 500*time.Millisecond {
+			w.Errorf("the disconnect took %v", took)
+		}
+	})
 }
 
 func TestAPeerThatAcceptsAndIsSilentFailsTheConnect(t *testing.T) {

@@ -93,11 +93,7 @@ func (c *conn) confirm(ctx context.Context) error {
 	if _, is := errors.AsType[*adapter.CredentialsError](c.Err()); is {
 		return nil
 	}
-	limit := c.p.confirm
-	if end, ok := ctx.Deadline(); ok { // so that the disconnect ends in its time, and says what it waited for
-		limit = min(limit, time.Until(end)/2)
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, bot.LastCall(ctx, c.p.confirm))
 	defer cancel()
 	if _, err := c.api.updates(ctx, offset, 0); err != nil {
 		return fmt.Errorf("confirm the last updates: %w", err)
