@@ -200,11 +200,15 @@ func processDetails(s *Screen, r *ops.Process, p pane) []string {
 		{"origin", string(r.Origin)},
 		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID)},
 	}
+	place := "no environment that is known"
+	if r.Session == "" && r.Owner != "" { // what the gateway starts for itself has the name of its environment, if it has one
+		place = "the machine itself"
+	}
 	if of := sessionOf(s, r.Session); of != nil {
 		whose = append(whose, Fact{"user", of.User}, Fact{"turn does", of.Activity(s.Now)})
 	}
 	return s.told(p, facts, whose, []Fact{
-		{"runs in", or(r.Environment, "no environment that is known")},
+		{"runs in", or(r.Environment, place)},
 		{"limit", r.Limit},
 		{"set by", r.LimitHit},
 		{"not held", r.Unlimited},
