@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/diamondburned/arikawa/v3/gateway"
-	"github.com/diamondburned/arikawa/v3/utils/ws"
+	"github.com/coder/websocket"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/bot"
@@ -25,14 +25,14 @@ const (
 
 // conn is one gateway connection, what handles its events, and the sends of others. It implements adapter.Conn.
 //
-// listen reads the socket, so that the heartbeat goes on while run handles one event after the other.
+// listen reads the socket and beat sends heartbeats, while run handles one event after the other.
 type conn struct {
 	*bot.Life
 	p        *Platform
 	api      *api
 	receiver adapter.Receiver
 	log      *slog.Logger
-	socket   *socket
+	socket   *websocket.Conn
 
 	notices  *bot.Notices[id]
 	returned chan struct{} // closed when run has returned
@@ -42,18 +42,23 @@ type conn struct {
 	line   context.Context
 	hangUp context.CancelFunc
 	heard  chan struct{} // closed when listen has returned, and with it all that the socket has
+	beats  sync.WaitGroup
 	chats  adapter.Chats[id]
 	frame  atomic.Int64 // when a frame last came, in Unix nanoseconds
 
-	// session is written by listen before joined is closed.
+	seq     atomic.Int64 // of the last event that came
+	awaited atomic.Bool  // a heartbeat was not answered yet
+
+	// session is written by listen before joined is closed, and greeted is listen's own: the gateway has said hello.
 	session resumable
 	joined  chan struct{}
+	greeted bool
 }
 
 // incoming is an event of the session; one with neither a message nor a press only counts.
 type incoming struct {
 	seq   int64
-	event ws.Event
+	event any
 }
 
 func newConn(p *Platform, api *api, r adapter.Receiver, from resumable) *conn {
@@ -66,67 +71,64 @@ func newConn(p *Platform, api *api, r adapter.Receiver, from resumable) *conn {
 		Refused: ops.LogDiscordMessageRefused, Failed: ops.LogDiscordNotice, Panicked: ops.LogDiscordPanic,
 	})
 	c.line, c.hangUp = context.WithCancel(c.Calls)
-	c.socket = newSocket(c.line, p.dial, p.call)
 	return c
 }
 
-// listen reads what the gateway sends until the library has ended, and ends it where the connection is over.
-func (c *conn) listen(ops <-chan ws.Op) {
-	defer close(c.heard)
-	defer c.socket.reader.Wait()
-	over := func(err error) {
-		if c.line.Err() == nil {
-			c.Fail(err)
-		}
-		c.hangUp()
+// hear takes one frame. Its error is why the connection is over.
+func (c *conn) hear(f frame) error {
+	switch f.Op {
+	case opDispatch:
+		return c.dispatched(f)
+	case opHeartbeat:
+		return c.heartbeat()
+	case opHeartbeatAck:
+		c.awaited.Store(false)
+	case opReconnect:
+		return errors.New("the gateway of Discord asked for a new connection")
 	}
-	for op := range ops {
-		if op.Code >= 0 {
-			c.frame.Store(time.Now().UnixNano())
+	switch said := f.event.(type) {
+	case *hello:
+		return c.greet(said.every())
+	case *invalid:
+		if !bool(*said) || !c.hasJoined() { // a session that was refused once is not tried again
+			c.p.session.drop(c.session.id)
 		}
-		if err := c.hear(op); err != nil {
-			over(err)
-		}
+		return errors.New("the session is over for Discord")
 	}
-	over(errors.New("the gateway ended"))
+	return nil
 }
 
-// hear takes one frame. Its error is why the connection is over.
-func (c *conn) hear(op ws.Op) error {
-	switch data := op.Data.(type) {
-	case *ws.CloseEvent:
-		return c.closed(data)
-	case *ws.BackgroundErrorEvent:
-		return fmt.Errorf("the gateway failed: %s", c.api.Why(data.Err))
-	case *gateway.ReconnectEvent:
-		return errors.New("the gateway of Discord asked for a new connection")
-	case *gateway.InvalidSessionEvent:
-		c.p.session.drop(c.session.id)
-		return errors.New("the session is over for Discord")
+// dispatched takes an event of the session.
+func (c *conn) dispatched(f frame) error {
+	c.seq.Store(max(c.seq.Load(), f.Seq))
+	switch said := f.event.(type) {
 	case *ready:
-		if c.hasJoined() || data.Session == "" {
+		if c.hasJoined() || said.Session == "" {
 			return errors.New("the gateway of Discord began no session, or a second one")
 		}
-		c.session = resumable{id: data.Session, url: data.Resume, me: data.User.ID, app: data.App.ID, seq: op.Sequence}
+		c.session = resumable{id: said.Session, url: said.Resume, me: said.User.ID, app: said.App.ID, seq: f.Seq}
+		c.seq.Store(f.Seq)
 		c.p.session.begin(c.session)
 		close(c.joined)
-	case *gateway.ResumedEvent:
+	case *resumed:
 		if !c.hasJoined() && c.session.id != "" {
 			close(c.joined)
 		}
 	}
-	if op.Code != dispatch {
-		return nil
-	}
+	return c.queue(incoming{f.Seq, f.event})
+}
+
+// queue hands an event to run. Where too many wait, the socket is not read for a moment.
+func (c *conn) queue(in incoming) error {
 	select {
-	case c.events <- incoming{op.Sequence, op.Data}:
+	case c.events <- in:
 		return nil
 	default:
 	}
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
-	case c.events <- incoming{op.Sequence, op.Data}:
+	case c.events <- in:
 		return nil
 	case <-c.line.Done():
 		return errors.New("the connection is closed")
@@ -194,7 +196,7 @@ func (c *conn) run() {
 }
 
 // take handles one event. The event is handled if take returns no error.
-func (c *conn) take(from ws.Event) error {
+func (c *conn) take(from any) error {
 	switch from := from.(type) {
 	case *message:
 		return c.handle(from.read(c.session.me))
@@ -208,7 +210,7 @@ func (c *conn) take(from ws.Event) error {
 		return c.handle(e)
 	case *other:
 		if from.wrong != nil {
-			c.log.Warn(ops.LogDiscordEventUnreadable, "type", string(from.kind), "error", c.api.Why(from.wrong))
+			c.log.Warn(ops.LogDiscordEventUnreadable, "type", from.kind, "error", c.api.Why(from.wrong))
 		}
 	}
 	return nil

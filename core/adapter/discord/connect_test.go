@@ -30,6 +30,9 @@ func TestWhatAFailedConnectSays(t *testing.T) {
 		{"a token that Discord does not know", func(w *world) { w.o.Token = "x.y.z" }, "does not know this bot", credentials},
 		{"a token that the gateway does not know", func(w *world) { w.api.Refuse(4004) }, "does not know this bot", credentials},
 		{"a bot that may not read", func(w *world) { w.api.Refuse(4014) }, "switch on \"Message Content Intent\"", credentials},
+		{"intents that Discord does not know", func(w *world) { w.api.Refuse(4013) }, "switch on \"Message Content Intent\"", credentials},
+		{"too many guilds", func(w *world) { w.api.Refuse(4011) }, "too many guilds", nil},
+		{"a version that has ended", func(w *world) { w.api.Refuse(4012) }, "use a newer gatewaytui", nil},
 		{"a rate limit", func(w *world) { w.api.Fail("GET /gateway/bot", discordtest.Fault{Status: 429, RetryAfter: 7.5}) }, "rate-limited", func(err error) bool {
 			l, is := errors.AsType[*adapter.RateLimitError](err)
 			return is && l.RetryAfter == 7500*time.Millisecond
@@ -212,7 +215,6 @@ func TestTeardownIsIdempotentAndSafeFromEverywhere(t *testing.T) {
 	})
 }
 
-// A peer that takes the connection and is silent held the library's handshake for seconds after its end.
 func TestS20_AConnectIsGivenUpInASilentHandshake(t *testing.T) {
 	simulate(t, func(w *world) {
 		var dials int

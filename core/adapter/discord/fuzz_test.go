@@ -19,14 +19,20 @@ func FuzzFrame(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		op, err := decode(text)
+		f, err := decode(text)
 		if err != nil {
 			return
 		}
 		var e event
-		switch data := op.Data.(type) {
+		switch data := f.event.(type) {
 		case nil:
-			t.Fatal("a frame without an event")
+			if f.Op == opDispatch {
+				t.Fatal("an event of the session was not read")
+			}
+		case *hello:
+			if every := data.every(); every > maxBeat {
+				t.Errorf("a heartbeat every %s", every)
+			}
 		case *message:
 			e = data.read(900)
 		case *change:

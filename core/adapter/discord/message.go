@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/diamondburned/arikawa/v3/utils/ws"
-
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/term"
 )
@@ -77,16 +75,11 @@ type message struct {
 	Files []attachment `json:"attachments"`
 }
 
-func (*message) Op() ws.OpCode           { return dispatch }
-func (*message) EventType() ws.EventType { return "MESSAGE_CREATE" }
-
 // change is a message whose sender changed it.
 type change struct {
 	message
 	Edited string `json:"edited_timestamp"`
 }
-
-func (*change) EventType() ws.EventType { return "MESSAGE_UPDATE" }
 
 // Types of messages that a person writes; the others say that someone joined, a thread began and so on.
 const (
@@ -214,9 +207,6 @@ type interaction struct {
 		} `json:"options"`
 	} `json:"data"`
 }
-
-func (*interaction) Op() ws.OpCode           { return dispatch }
-func (*interaction) EventType() ws.EventType { return "INTERACTION_CREATE" }
 
 // Types of interactions.
 const (

@@ -22,8 +22,7 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// api is the REST API as one connection uses it. All its errors are of package adapter's types or *callError. The client of the
-// library that has the gateway is not used: it repeats a POST after an error and cannot enforce a nonce.
+// api is the REST API as one connection uses it. All its errors are of package adapter's types or *callError.
 type api struct {
 	bot.Words
 	p    *Platform

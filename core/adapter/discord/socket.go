@@ -5,15 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"sync"
-	"sync/atomic"
+	"math/rand/v2"
 	"time"
 
-	"github.com/diamondburned/arikawa/v3/gateway"
-	"github.com/diamondburned/arikawa/v3/utils/ws"
-	"github.com/gorilla/websocket"
+	"github.com/coder/websocket"
 )
 
 const (
@@ -21,185 +16,160 @@ const (
 	maxFrame = 8 << 20
 	// writeTimeout bounds one write of a frame.
 	writeTimeout = 5 * time.Second
+	// maxBeat bounds the time between two heartbeats: Discord asks for about 41 seconds.
+	maxBeat = time.Hour
 )
 
-// errReused ends the library's loop where it would connect again on its own.
-var errReused = errors.New("a connection has one socket")
+// intents are the events that Discord is asked for: messages in guilds, direct messages, and the text of messages in guilds, which
+// needs the operator's consent.
+const intents = 1<<9 | 1<<12 | 1<<15
 
-// socket is the one WebSocket of a connection. It implements ws.Connection. That of the library holds up the end of a connection
-// for as long as a peer is silent in the handshake, and its reader outlives the connection if an event waits.
-type socket struct {
-	// life is that of the socket: its end closes it at once, in the handshake too.
-	life   context.Context
-	dialer websocket.Dialer
-	dialed atomic.Bool
-	conn   *websocket.Conn
-	writer chan struct{} // of one
-	reader sync.WaitGroup
-}
+// identify begins a session, and resume goes on with one.
+type (
+	identify struct {
+		Token      string     `json:"token"`
+		Intents    int        `json:"intents"`
+		Properties properties `json:"properties"`
+	}
+	properties struct {
+		OS      string `json:"os"`
+		Browser string `json:"browser"`
+		Device  string `json:"device"`
+	}
+	resume struct {
+		Token   string `json:"token"`
+		Session string `json:"session_id"`
+		Seq     int64  `json:"seq"`
+	}
+)
 
-// newSocket does no I/O. dial is nil for the usual way.
-func newSocket(life context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), handshake time.Duration) *socket {
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	return &socket{
-		life: life, writer: make(chan struct{}, 1),
-		dialer: websocket.Dialer{
-			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshake,
-			NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := dial(ctx, network, address)
-				if err == nil {
-					context.AfterFunc(life, func() { _ = conn.Close() }) // it is over in any case
-				}
-				return conn, err
-			},
-		},
-	}
-}
-
-// Dial implements ws.Connection. It connects once.
-func (s *socket) Dial(ctx context.Context, address string) (<-chan ws.Op, error) {
-	if s.dialed.Swap(true) {
-		return nil, errReused
-	}
-	conn, resp, err := s.dialer.DialContext(ctx, address, nil)
+// dialSocket connects to the gateway. ctx bounds the handshake.
+func (c *conn) dialSocket(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.p.call)
+	defer cancel()
+	socket, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.api.http})
 	if err != nil {
-		if resp != nil {
-			return nil, fmt.Errorf("connect to the gateway: HTTP %s", resp.Status)
-		}
-		return nil, fmt.Errorf("connect to the gateway: %w", err)
+		return fmt.Errorf("connect to the gateway: %s", c.api.Why(err))
 	}
-	conn.SetReadLimit(maxFrame)
-	s.conn = conn
-	ops := make(chan ws.Op)
-	s.reader.Go(func() { s.read(conn, ops) })
-	return ops, nil
+	socket.SetReadLimit(maxFrame)
+	c.socket = socket
+	return nil
 }
 
-// read hands on what comes until the socket or its life ends.
-func (s *socket) read(conn *websocket.Conn, ops chan<- ws.Op) {
-	defer close(ops)
+// listen reads what the gateway sends until the socket is over, and closes it without a word: a close frame would end the session.
+func (c *conn) listen() {
+	defer close(c.heard)
+	defer c.beats.Wait()
+	defer c.hangUp()
+	defer func() { _ = c.socket.CloseNow() }() // it is over in any case
 	for {
-		op, err := next(conn)
+		_, text, err := c.socket.Read(c.line)
 		if err != nil {
-			closed := &ws.CloseEvent{Err: err, Code: -1}
-			if c, is := errors.AsType[*websocket.CloseError](err); is {
-				closed.Code = c.Code
-			}
-			op = ws.Op{Code: closed.Op(), Type: closed.EventType(), Data: closed}
+			c.broke(c.closed(err))
+			return
 		}
+		c.frame.Store(time.Now().UnixNano())
+		f, err := decode(text)
+		if err == nil {
+			err = c.hear(f)
+		}
+		if err != nil {
+			c.broke(err)
+			return
+		}
+	}
+}
+
+// broke ends the connection for a reason, unless it was to end.
+func (c *conn) broke(why error) {
+	if c.line.Err() == nil {
+		c.Fail(why)
+	}
+}
+
+// closed says why the socket cannot be read any more (https://discord.com/developers/docs/topics/opcodes-and-status-codes).
+func (c *conn) closed(err error) error {
+	frame, is := errors.AsType[websocket.CloseError](err)
+	if !is {
+		return fmt.Errorf("the connection broke off: %s", c.api.Why(err))
+	}
+	switch frame.Code {
+	case 4004:
+		return c.p.credentials("Discord does not know this bot")
+	case 4013, 4014:
+		return c.p.credentials("the bot may not read messages: switch on \"Message Content Intent\" of the bot at https://discord.com/developers/applications")
+	case 4007, 4009:
+		c.p.session.drop(c.session.id)
+	case 4011:
+		return errors.New("the bot is in too many guilds for one connection")
+	case 4012:
+		return fmt.Errorf("version %s of the gateway of Discord has ended: use a newer gatewaytui", version)
+	}
+	return fmt.Errorf("the gateway of Discord closed the connection with code %d: %q", int(frame.Code), c.api.Clean(frame.Reason))
+}
+
+// greet begins the heartbeat, and a session, or goes on with the one that there is.
+func (c *conn) greet(every time.Duration) error {
+	if every <= 0 {
+		return errors.New("the gateway of Discord named no time between two heartbeats")
+	}
+	if c.greeted {
+		return errors.New("the gateway of Discord said hello twice")
+	}
+	c.greeted = true
+	c.beats.Go(func() { c.beat(every) })
+	if c.session.id != "" && c.session.seq > 0 {
+		c.seq.Store(c.session.seq)
+		return c.write(opResume, resume{c.p.o.Token, c.session.id, c.session.seq})
+	}
+	return c.write(opIdentify, identify{c.p.o.Token, intents, properties{"linux", "gatewaytui", "gatewaytui"}})
+}
+
+// beat sends heartbeats, and ends the connection where one is not answered before the next.
+func (c *conn) beat(every time.Duration) {
+	next := time.NewTimer(rand.N(every)) // the first at any time, so that bots do not all send it at once
+	defer next.Stop()
+	for {
 		select {
-		case ops <- op:
-		case <-s.life.Done():
+		case <-next.C:
+		case <-c.line.Done():
 			return
+		}
+		err := errors.New("a heartbeat was not answered by Discord in time")
+		if !c.awaited.Swap(true) {
+			err = c.heartbeat()
 		}
 		if err != nil {
+			c.broke(err)
+			c.hangUp()
 			return
 		}
+		next.Reset(every)
 	}
 }
 
-// frame is one frame from the gateway.
-type frame struct {
-	Op   ws.OpCode       `json:"op"`
-	Data json.RawMessage `json:"d"`
-	Seq  int64           `json:"s"`
-	Type ws.EventType    `json:"t"`
+// heartbeat says which event came last; null is none.
+func (c *conn) heartbeat() error {
+	var last *int64
+	if seq := c.seq.Load(); seq > 0 {
+		last = &seq
+	}
+	return c.write(opHeartbeat, last)
 }
 
-// next reads one frame. An event that is not known, or not understood, is an *other, so that its number counts.
-func next(conn *websocket.Conn) (ws.Op, error) {
-	_, text, err := conn.ReadMessage()
+// write sends one frame. It may be called from any goroutine.
+func (c *conn) write(op int, data any) error {
+	text, err := json.Marshal(struct {
+		Op   int `json:"op"`
+		Data any `json:"d"`
+	}{op, data})
 	if err != nil {
-		return ws.Op{}, err
+		return fmt.Errorf("write to the gateway: %w", err)
 	}
-	return decode(text)
-}
-
-func decode(text []byte) (ws.Op, error) {
-	var f frame
-	if err := json.Unmarshal(text, &f); err != nil {
-		return ws.Op{}, fmt.Errorf("read a frame: %w", err)
+	ctx, cancel := context.WithTimeout(c.line, writeTimeout)
+	defer cancel()
+	if err := c.socket.Write(ctx, websocket.MessageText, text); err != nil {
+		return fmt.Errorf("write to the gateway: %s", c.api.Why(err))
 	}
-	op := ws.Op{Code: f.Op, Type: f.Type, Sequence: f.Seq}
-	event := known.Lookup(f.Op, f.Type)
-	if event == nil {
-		op.Data = &other{op: f.Op, kind: f.Type}
-		return op, nil
-	}
-	op.Data = event()
-	if len(f.Data) == 0 {
-		return op, nil
-	}
-	if err := json.Unmarshal(f.Data, op.Data); err != nil {
-		if f.Op != dispatch || f.Type == "READY" {
-			return ws.Op{}, fmt.Errorf("read a frame of type %d: %w", f.Op, err)
-		}
-		op.Data = &other{op: f.Op, kind: f.Type, wrong: err}
-	}
-	return op, nil
-}
-
-// dispatch is the code of frames that carry an event.
-const dispatch ws.OpCode = 0
-
-// known are the frames that are read.
-var known = ws.NewOpUnmarshalers(
-	func() ws.Event { return new(gateway.HeartbeatCommand) },
-	func() ws.Event { return new(gateway.HeartbeatAckEvent) },
-	func() ws.Event { return new(gateway.HelloEvent) },
-	func() ws.Event { return new(gateway.ReconnectEvent) },
-	func() ws.Event { return new(gateway.InvalidSessionEvent) },
-	func() ws.Event { return new(gateway.ResumedEvent) },
-	func() ws.Event { return new(ready) },
-	func() ws.Event { return new(message) },
-	func() ws.Event { return new(change) },
-	func() ws.Event { return new(interaction) },
-)
-
-// ready is the beginning of a session.
-type ready struct {
-	User user `json:"user"`
-	App  struct {
-		ID id `json:"id"`
-	} `json:"application"`
-	Session string `json:"session_id"`
-	Resume  string `json:"resume_gateway_url"`
-}
-
-func (*ready) Op() ws.OpCode           { return dispatch }
-func (*ready) EventType() ws.EventType { return "READY" }
-
-// other is an event that is not for the bot, or that was not understood, wrong telling why.
-type other struct {
-	op    ws.OpCode
-	kind  ws.EventType
-	wrong error
-}
-
-func (o *other) Op() ws.OpCode           { return o.op }
-func (o *other) EventType() ws.EventType { return o.kind }
-
-// Send implements ws.Connection.
-func (s *socket) Send(ctx context.Context, text []byte) error {
-	select {
-	case s.writer <- struct{}{}:
-		defer func() { <-s.writer }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	return s.conn.WriteMessage(websocket.TextMessage, text)
-}
-
-// Close implements ws.Connection. It closes the socket without a word: a close frame would end the session.
-func (s *socket) Close(bool) error {
-	if s.conn == nil {
-		return ws.ErrWebsocketClosed
-	}
-	_ = s.conn.Close() // of a socket that is closed already
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -159,6 +160,27 @@ func (s *Server) Reconnect() {
 	for conn := range s.conns {
 		s.write(conn, frame{Op: 7})
 	}
+}
+
+// Invalidate says that the session is over, or, with resumable, that the bot may go on with it.
+func (s *Server) Invalidate(resumable bool) {
+	s.Frame(`{"op":9,"d":` + strconv.FormatBool(resumable) + `}`)
+}
+
+// Frame sends a frame to every bot as it is.
+func (s *Server) Frame(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		send(conn, []byte(text))
+	}
+}
+
+// Beats are the sequences of the heartbeats of bots, "null" for none.
+func (s *Server) Beats() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.beats)
 }
 
 // Forget ends the session, so that a RESUME is refused.

@@ -57,7 +57,7 @@ type Server struct {
 	token string
 	http  *httptest.Server
 
-	mu         sync.Mutex
+	mu         lock
 	closed     chan struct{}
 	conns      map[*websocket.Conn]bool // value: identified
 	serves     sync.WaitGroup
@@ -68,6 +68,7 @@ type Server struct {
 	calls      []string // "POST /channels/1/messages"
 	faults     faults.Set[Fault]
 	identifies []json.RawMessage
+	beats      []string
 	resumes    int
 	refuse     int // the close code of the next connections; 0: none
 	deaf       bool
@@ -78,6 +79,13 @@ type Server struct {
 	menu       []fields
 	answered   []string // what the bot answered interactions with
 }
+
+// lock is held while a frame is written to a bot, which may not read for a while. Unlike at a sync.Mutex, the time of testing/synctest
+// goes on while someone waits for it.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
 
 // disallowedIntents is the close code for intents that the bot has not been given
 // (https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes).
@@ -95,7 +103,7 @@ func New(token string) *Server {
 // Unstarted returns a server that listens nowhere, for a network of the test, on which it is 127.0.0.1:80.
 func Unstarted(token string) *Server {
 	return &Server{
-		URL: "http://127.0.0.1:80/api", token: token, conns: map[*websocket.Conn]bool{},
+		URL: "http://127.0.0.1:80/api", token: token, mu: make(lock, 1), conns: map[*websocket.Conn]bool{},
 		interval: 41250 * time.Millisecond, closed: make(chan struct{}), lastID: 1000, files: map[string]string{}, said: map[string]fields{}, reactions: map[string][]string{}, menu: []fields{},
 	}
 }

@@ -76,6 +76,7 @@ func (s *Server) answer(conn *websocket.Conn, f frame) bool {
 	}
 	switch f.Op {
 	case 1:
+		s.beats = append(s.beats, string(f.Data))
 		if !s.deaf {
 			s.write(conn, frame{Op: 11})
 		}
