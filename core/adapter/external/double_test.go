@@ -33,6 +33,10 @@ type platform struct {
 	keys    map[string]string
 	again   time.Duration // before a message is given again
 	dumb    []string      // types of requests that get no answer
+	deaf    bool          // no request gets an answer
+	lies    bool          // about the size of files
+	denies  *failure      // of each send; nil: none
+	denial  *failed       // of each run that begins; nil: none
 }
 
 // post is a message of the bot.
@@ -58,7 +62,7 @@ type run struct {
 	p      *platform
 	in     *bufio.Reader // from the gateway
 	out    net.Conn      // to the gateway
-	write  sync.Mutex
+	write  chan struct{} // of one; held over a write: time goes on while another waits for it
 	seq    int64
 	given  map[int64]int // the message that was given as seq
 	ended  chan struct{}
@@ -71,7 +75,7 @@ type run struct {
 func (p *platform) start(context.Context) (*program, error) {
 	in, stdin := net.Pipe()
 	stdout, out := net.Pipe()
-	r := &run{p: p, in: bufio.NewReader(stdin), out: out, given: map[int64]int{}, ended: make(chan struct{})}
+	r := &run{p: p, in: bufio.NewReader(stdin), out: out, given: map[int64]int{}, write: make(chan struct{}, 1), ended: make(chan struct{})}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = func() { stop(); _, _ = stdin.Close(), out.Close() }
 	p.mu.Lock()
@@ -122,8 +126,8 @@ func (r *run) say(line any) {
 	if err != nil {
 		panic(err)
 	}
-	r.write.Lock()
-	defer r.write.Unlock()
+	r.write <- struct{}{}
+	defer func() { <-r.write }()
 	_, _ = r.out.Write(append(text, '\n')) // the gateway may be gone
 }
 
@@ -157,7 +161,7 @@ func (r *run) serve(ctx context.Context) {
 			r.p.mu.Unlock()
 		default:
 			r.p.mu.Lock()
-			answers := r.p.fault != "half-dead" && !slices.Contains(r.p.dumb, c.Type) || c.Type == typePing
+			answers := !r.p.deaf && (c.Type == typePing || r.p.fault != "half-dead" && !slices.Contains(r.p.dumb, c.Type))
 			r.p.mu.Unlock()
 			if answers {
 				answer := r.p.carryOut(c)
@@ -171,8 +175,13 @@ func (r *run) serve(ctx context.Context) {
 // hello answers the first line, and reports whether the program goes on.
 func (r *run) hello() bool {
 	r.p.mu.Lock()
-	fault, ready := r.p.fault, r.p.ready
+	fault, ready, denial := r.p.fault, r.p.ready, r.p.denial
 	r.p.mu.Unlock()
+	if denial != nil {
+		denial.Type = typeFailed
+		r.say(denial)
+		return false
+	}
 	switch fault {
 	case "bad token":
 		r.say(failed{Type: typeFailed, Code: codeCredentials, Variable: "MATTERMOST_TOKEN", Text: "the server says 401"})
@@ -233,11 +242,14 @@ func (p *platform) carryOut(c command) (out result) {
 	defer p.mu.Unlock()
 	refused := &failure{Code: codeRefused, Text: "not found"}
 	if c.Type == typeSend || c.Type == typeFile {
-		switch p.fault {
-		case "flood":
+		switch {
+		case p.denies != nil:
+			out.Error = p.denies
+			return out
+		case p.fault == "flood":
 			out.Error = &failure{Code: codeRateLimit, Text: "slow down", RetryMS: 7000}
 			return out
-		case "refusal":
+		case p.fault == "refusal":
 			out.Error = &failure{Code: codeRefused, Text: "the chat is gone"}
 			return out
 		}
@@ -282,7 +294,7 @@ func (p *platform) carryOut(c command) (out result) {
 		}
 	case typeFetch:
 		var i int
-		if _, err := fmt.Sscanf(c.Ref, "file-%d", &i); err != nil || i >= len(p.content) || int64(len(p.content[i])) > c.Most {
+		if _, err := fmt.Sscanf(c.Ref, "file-%d", &i); err != nil || i >= len(p.content) || int64(len(p.content[i])) > c.Most && !p.lies {
 			out.Error = refused
 			return out
 		}

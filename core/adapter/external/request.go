@@ -52,22 +52,16 @@ func (r *requests) settle(result *result) {
 	}
 }
 
-// errSaid means that a request was written whose result is not awaited.
+// errSaid means that a request is on its way whose result is not awaited.
 var errSaid = errors.New("its result is not awaited")
 
 // ask makes a request and returns its result. After an error the program may have carried it out, unless the error says otherwise. hurry, if
 // not nil, ends the wait for the result with errSaid, and the wait before that with an *adapter.UnsentError.
 func (c *conn) ask(ctx context.Context, line command, hurry <-chan struct{}) (*result, error) {
-	select {
-	case c.open.slots <- struct{}{}:
-		defer func() { <-c.open.slots }()
-	case <-c.Done():
-		return nil, unsent(c.Err())
-	case <-ctx.Done():
-		return nil, unsent(c.failed(line.Type, ctx.Err()))
-	case <-hurry:
-		return nil, unsent(errHeld)
+	if err := c.enter(ctx, line.Type, hurry); err != nil {
+		return nil, err
 	}
+	defer func() { <-c.open.slots }()
 	id, answer := c.open.add()
 	defer c.open.drop(id)
 	line.ID = id
@@ -83,10 +77,7 @@ func (c *conn) ask(ctx context.Context, line command, hurry <-chan struct{}) (*r
 	case <-ctx.Done():
 		err = c.failed(line.Type, ctx.Err())
 	case <-hurry:
-		if !o.drop() {
-			return nil, errSaid
-		}
-		err = errHeld
+		return nil, errSaid
 	}
 	select {
 	case r := <-answer: // it came at the same time
@@ -97,6 +88,25 @@ func (c *conn) ask(ctx context.Context, line command, hurry <-chan struct{}) (*r
 		return nil, unsent(err)
 	}
 	return nil, err
+}
+
+// enter waits until a request may be made. The error is an *adapter.UnsentError.
+func (c *conn) enter(ctx context.Context, what string, hurry <-chan struct{}) error {
+	select {
+	case c.open.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case c.open.slots <- struct{}{}:
+		return nil
+	case <-c.Done():
+		return unsent(c.Err())
+	case <-ctx.Done():
+		return unsent(c.failed(what, ctx.Err()))
+	case <-hurry:
+		return unsent(errHeld)
+	}
 }
 
 // refusal is the error of a request.

@@ -45,7 +45,15 @@ func (c *conn) push(ctx context.Context, line command, hurry <-chan struct{}) (*
 	if err != nil {
 		return nil, unsent(err)
 	}
+	if ctx.Err() != nil {
+		return nil, unsent(c.failed("wait for the program", ctx.Err()))
+	}
 	o := &outgoing{data: data, gone: make(chan struct{})}
+	select {
+	case c.out <- o:
+		return o, nil
+	default:
+	}
 	select {
 	case c.out <- o:
 		return o, nil
