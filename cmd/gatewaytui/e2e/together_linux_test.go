@@ -24,7 +24,7 @@ match = 'code-(\w+)'
 reply = "**Done-$1**\n\n~~~go\nx := 1\n~~~"
 [[rule]]
 match = 'later-(\w+)'
-delay = "3s"
+delay = "5s"
 reply = "held-$1"
 [[rule]]
 match = '^slow'
