@@ -58,11 +58,14 @@ func TestTR1_AWrongConfigOfTrustIsRefused(t *testing.T) {
 
 // TR6, TR8: what a config does not say has the defaults of the contract.
 func TestTR6_TheDefaultsOfTrust(t *testing.T) {
-	l, err := load(t, "[environments.box]\nnetwork = [\"pypi.org\", \"*.github.com\"]\n[budgets.cheap]\nper_day = 1\n")
+	l, err := load(t, "[access]\nowners = [\"irc:[a]`^!~a@2001:db8::1\", \"mail:o'brien@example.org\"]\n[environments.box]\nnetwork = [\"pypi.org\", \"*.github.com\"]\n[budgets.cheap]\nper_day = 1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := l.Config
+	if len(c.Access.Owners) != 2 {
+		t.Errorf("the owners are %q", c.Access.Owners)
+	}
 	if d := c.Agent.Definition; d.Environment != "auto" || d.Approvals != "fence" || d.Budget != "default" {
 		t.Errorf("the agent default is %+v", d)
 	}

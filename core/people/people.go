@@ -71,7 +71,7 @@ type People struct {
 func New(o Options) *People { return &People{o: o, one: make(chan struct{}, 1)} }
 
 // person is how people name a person: the platform, and its id of them.
-var person = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,63}):([A-Za-z0-9@._:+=-]{1,128})$`)
+var person = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,63}):([A-Za-z0-9@._:+=!~^{}|\[\]\\$&'*?\x60-]{1,200})$`)
 
 // Read reads the name of a person. The error is an *ops.Error.
 func Read(name string) (store.Forgetting, error) {

@@ -101,6 +101,7 @@ func TestCV13_TheNextLifeGoesOn(t *testing.T) {
 func TestCV13_APersonIsAPlatformAndAnID(t *testing.T) {
 	for name, good := range map[string]bool{
 		"telegram:4711": true, "discord:80351110224678912": true, "api:alice": true, "matrix:@bot:example.org": true,
+		"irc:[a]`^!~a@2001:db8::1": true, "mail:o'brien+x@example.org": true,
 		"": false, "telegram": false, "telegram:": false, ":4711": false, "Telegram:1": false, "telegram:a b": false, "telegram:%": false, "telegram:(deleted)": false,
 	} {
 		f, err := Read(name)
