@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"core/service":                     {"core/ops", "core/term", "core/config", "core/instance", "core/process/kernel", "core/shutdown"},
 	"core/importer/statedb":            {},
 	"core/importer":                    {"core/config", "core/importer/statedb", "core/memory", "core/ops", "core/schedule/when", "core/store", "core/term", "core/text"},
-	"core/setup":                       {"core/adapter/telegram", "core/config", "core/environment/sandbox", "core/model", "core/process", "core/term"},
+	"core/setup":                       {"core/adapter", "core/adapter/telegram", "core/config", "core/environment/sandbox", "core/model", "core/platforms", "core/process", "core/term"},
 	"core/shutdown":                    {"core/ops", "core/text"},
 	"core/process":                     {"core/bound", "core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},
 	"core/process/kernel":              {},

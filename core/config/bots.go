@@ -43,6 +43,26 @@ type SecretPlace struct {
 // named reports whether the config names a place.
 func (p SecretPlace) named() bool { return p.Env != "" || p.File != "" }
 
+// Asked is a key of a chat platform that only its operator can fill in.
+type Asked struct {
+	// Name is the key in the platform's table, Doc what it is.
+	Name, Doc string
+}
+
+// Asked are the texts of the platform's table that have no default, without those that all platforms have and the places of credentials.
+func (b Bot) Asked() (all []Asked) {
+	table := "adapters." + b.Name
+	for _, k := range keys {
+		name := lastPart(k.name)
+		isText := reflect.TypeFor[Config]().FieldByIndex(k.index).Type.Kind() == reflect.String
+		isPlace := slices.ContainsFunc(b.Secrets, func(s SecretPlace) bool { return name == s.Key+"_env" || name == s.Key+"_file" })
+		if k.section() == table && isText && !k.set && !isPlace && name != "home" {
+			all = append(all, Asked{name, k.doc})
+		}
+	}
+	return all
+}
+
 // botTable is a table of the config that has a chat platform.
 type botTable interface{ bot() Bot }
 

@@ -3,15 +3,18 @@ package setup
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"time"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/environment/sandbox"
 	"gatewaytui/core/model"
+	"gatewaytui/core/platforms"
 	"gatewaytui/core/process"
 )
 
@@ -25,6 +28,9 @@ type Checks interface {
 	Bot(ctx context.Context, base, token string) (name string, err error)
 	// AwaitSender waits for a direct message to the bot and returns who sent it.
 	AwaitSender(ctx context.Context, base, token, text string) (telegram.Sender, error)
+	// Examine asks the chat platform of this name about its settings, as doctor does, within 15 s. secrets are its credentials by
+	// config.SecretPlace.Key.
+	Examine(ctx context.Context, a config.Adapters, name string, secrets map[string]config.Credential) ([]adapter.Finding, error)
 	// Sandbox returns why commands cannot run in a sandbox, within 10 s; nil: they can.
 	Sandbox(ctx context.Context) error
 	// Listen returns why no program can listen on an address now; nil: one can.
@@ -88,6 +94,24 @@ func (Real) Bot(ctx context.Context, base, token string) (string, error) {
 // AwaitSender implements Checks.
 func (Real) AwaitSender(ctx context.Context, base, token, text string) (telegram.Sender, error) {
 	return bot(base, token).AwaitSender(ctx, text)
+}
+
+// Examine implements Checks.
+func (Real) Examine(ctx context.Context, a config.Adapters, name string, secrets map[string]config.Credential) ([]adapter.Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, botBound)
+	defer cancel()
+	for _, m := range platforms.Of(a, config.Credentials{Bots: map[string]map[string]config.Credential{name: secrets}}) {
+		if m.Name != name {
+			continue
+		}
+		if m.Err != nil {
+			return nil, m.Err
+		}
+		if p, is := m.New(platforms.Host{Log: slog.New(slog.DiscardHandler)}).(adapter.Examiner); is {
+			return p.Examine(ctx)
+		}
+	}
+	return nil, nil
 }
 
 func bot(base, token string) *telegram.Platform {

@@ -22,25 +22,28 @@ var telegramTable = []string{"adapters", "telegram"}
 
 // askPlatform asks where people write, and for a bot that it knows who its owner is.
 func (s *setup) askPlatform(ctx context.Context) error {
-	t := s.now.Config.Adapters.Telegram
+	bots := s.now.Config.Adapters.Bots()
 	s.freePort()
-	standard := 0
-	if t.Enabled {
-		standard = 1
+	choices := []string{"on this machine: the console, the command line, and an OpenAI-compatible API at " + shown(s.listen())}
+	for _, b := range bots {
+		choices = append(choices, "on this machine, and in "+b.Title)
 	}
-	choice, err := s.choose(ctx, []string{
-		"on this machine: the console, the command line, and an OpenAI-compatible API at " + shown(s.listen()),
-		"on this machine, and in Telegram",
-	}, standard)
-	if err != nil {
+	standard := 1 + slices.IndexFunc(bots, func(b config.Bot) bool { return b.Enabled })
+	choice, err := s.choose(ctx, choices, standard)
+	switch {
+	case err != nil:
 		return err
-	}
-	if choice == 0 {
-		if t.Enabled {
-			s.set(false, "adapters", "telegram", "enabled")
+	case choice == 0:
+		for _, b := range bots {
+			if b.Enabled {
+				s.set(false, "adapters", b.Name, "enabled")
+			}
 		}
 		return nil
+	case bots[choice-1].Name != "telegram":
+		return s.askOther(ctx, bots[choice-1])
 	}
+	t := s.now.Config.Adapters.Telegram
 	s.say("  A bot is made by writing /newbot to @BotFather in Telegram, which gives its token.")
 	for {
 		done, err := s.askBot(ctx, t)

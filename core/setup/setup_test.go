@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/model"
@@ -61,6 +62,23 @@ type world struct {
 	botErr, waits  error
 	taken          string
 	asked, knocked []string // models with keys, tokens
+	examined       []string // platforms with their credentials
+}
+
+func (w *world) Examine(_ context.Context, a config.Adapters, name string, secrets map[string]config.Credential) ([]adapter.Finding, error) {
+	b, known := a.Bot(name)
+	said := name
+	for _, place := range b.Secrets {
+		said += " " + secrets[place.Key].Value
+		if secrets[place.Key].Value == "wrong" {
+			return nil, errors.New("the credential is refused")
+		}
+	}
+	w.examined = append(w.examined, said)
+	if !known || !b.Enabled {
+		return nil, errors.New("the config does not enable " + name)
+	}
+	return []adapter.Finding{{Text: "it is the bot x\x1b[2J"}, {Text: "it may not read", Fix: "let it read"}}, nil
 }
 
 func (w *world) Models(context.Context, string, string) ([]string, error) {
