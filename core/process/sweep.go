@@ -10,10 +10,17 @@ import (
 
 const (
 	// A requested sweep begins at least sweepPause after the previous one, and sweeps take at most one part in sweepShare
-	// of the time.
+	// of the time, unless one takes more than sweepMost / sweepShare: orphans get their rows, and trees that are too old are ended, at most
+	// sweepMost late. A scan that takes so long mostly waits for the kernel, and costs little.
 	sweepPause = 50 * time.Millisecond
 	sweepShare = 20
+	sweepMost  = 30 * time.Second
 )
+
+// restAfter is the pause after a sweep that took so long.
+func restAfter(took time.Duration) time.Duration {
+	return min(max(sweepPause, sweepShare*took), sweepMost)
+}
 
 // sweepLoop notices orphans and trees that ended, and samples CPU and memory. While nothing is tracked it sleeps.
 func (r *Registry) sweepLoop() {
@@ -28,7 +35,7 @@ func (r *Registry) sweepLoop() {
 		began := time.Now()
 		r.oom.look(began)
 		v := r.observe(context.Background(), began.Add(sweepEvery), false)
-		rest := max(sweepPause, sweepShare*time.Since(began))
+		rest := restAfter(time.Since(began))
 		if v.err != nil {
 			r.log.Warn("process scan failed", "error", v.err)
 		}
