@@ -55,6 +55,7 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 		{"a session whose agent is cached", "evict |", []string{}, asListed},
 		{"a process, described without control characters", "kill |", []string{"9\t" + "sleep 60" + shownHostile + ", api:user:alice"}, asListed},
 		{"an adapter", "adapter pause |", []string{"telegram\tneeds credentials, dial" + shownHostile}, asListed},
+		{"the program of an adapter", "adapter test -- |", nil, filesToo},
 		{"an adapter that is paused", "adapter resume |", []string{}, asListed},
 		{"a phase that can be extended", "shutdown extend --phase s|", []string{"stores\tpending, at most 3.0s"}, asListed},
 		{"a phase that is not over and can be skipped", "shutdown skip --phase |", []string{"drain\trunning, at most 1m00s", "adapters\tpending, at most 5.0s"}, asListed},

@@ -272,19 +272,26 @@ func (s *suite) isPressed() (notShown string) {
 	asked := s.heard()
 	id := strings.TrimSuffix(asked.User[strings.LastIndexByte(asked.User, '(')+1:], ")")
 	s.Only([]string{id})
-	m := adapter.Outgoing{Target: to, Text: "run it?", Buttons: [][]adapter.Button{{{Label: "Yes", Text: "/approve 1"}, {Label: "No", Text: "/deny 1"}}}}
-	sent, err := s.send(c, m)
-	if err != nil || len(sent.IDs) != 1 {
-		s.Fatalf("sent %+v: %v", sent, err)
+	ask := func(buttons ...adapter.Button) (id string) {
+		sent, err := s.send(c, adapter.Outgoing{Target: to, Text: "run it?", Buttons: [][]adapter.Button{buttons}})
+		if err != nil || len(sent.IDs) != 1 {
+			s.Fatalf("sent %+v: %v", sent, err)
+		}
+		return sent.IDs[0]
 	}
-	if !s.shows(func() bool { return peer.Press("Yes", true) }) || !peer.Press("No", false) {
-		s.Fatal("there are no such buttons")
+	ask(adapter.Button{Label: "Always", Text: "/approve 0"})
+	if !s.shows(func() bool { return peer.Press("Always", true) }) {
+		s.Fatal("the first message has no button")
+	}
+	s.settle(time.Minute)
+	if n := len(s.Messages()); n != 1 {
+		s.Errorf("%d messages were received, want one: a stranger's press is none", n)
+	}
+	message := ask(adapter.Button{Label: "Yes", Text: "/approve 1"}, adapter.Button{Label: "No", Text: "/deny 1"}) // the last one again, also where the stranger was answered
+	if !s.shows(func() bool { return peer.Press("No", false) }) {
+		s.Fatal("the second message has no button")
 	}
 	got := s.await(2)[1]
-	s.settle(time.Minute)
-	if n := len(s.Messages()); n != 2 {
-		s.Errorf("%d messages were received, want two: a stranger's press is none", n)
-	}
 	if got.Text != "/deny 1" || got.Session != asked.Session || adapter.ChatOf(got.Target) != adapter.ChatOf(to) || !got.Mentioned || got.Dedupe == "" {
 		s.Errorf("received %+v", got)
 	}
@@ -292,7 +299,7 @@ func (s *suite) isPressed() (notShown string) {
 		return ""
 	}
 	editor := able[adapter.Editor](s, c)
-	if _, err := editor.Edit(s.Context(), sent.IDs[0], adapter.Outgoing{Target: to, Text: "it ran"}); err != nil {
+	if _, err := editor.Edit(s.Context(), message, adapter.Outgoing{Target: to, Text: "it ran"}); err != nil {
 		s.Error(err)
 	}
 	if !s.shows(func() bool { return !peer.Press("Yes", false) }) {

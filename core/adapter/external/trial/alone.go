@@ -142,7 +142,7 @@ func (p *program) stop() {
 
 // ends reports whether the program ends by itself, within a second from now and what a busy machine may add.
 func (p *program) ends() bool {
-	_, over := p.exit(endMost + p.s.pace.tolerance)
+	_, over := p.exit(p.s.pace.end)
 	return over
 }
 
@@ -177,7 +177,7 @@ func (s *stage) endsWithItsInput() (notShown string) {
 
 // left waits until nothing is left of a program that has ended, and returns how many processes there still are.
 func (p *program) left() int {
-	for until := time.Now().Add(endMost + p.s.pace.tolerance); ; p.s.Pass(20 * time.Millisecond) {
+	for until := time.Now().Add(p.s.pace.left); ; p.s.Pass(20 * time.Millisecond) {
 		n, err := p.p.Left()
 		if err != nil {
 			p.s.Fatalf("its processes cannot be counted: %v", err)

@@ -64,7 +64,7 @@ func (p *platform) do(line doc) doc {
 		p.say(doc{"text": line["text"]})
 	case "say_file":
 		content := line["content"].(string)
-		p.say(doc{"text": line["text"], "files": []doc{{"ref": content, "name": line["name"], "size": len(content) / 4 * 3}}})
+		p.say(doc{"text": line["text"], "files": []doc{{"ref": content, "name": line["name"], "size": sizeOf(content)}}})
 	case "texts":
 		texts := []string{}
 		for _, m := range p.sent {
@@ -203,6 +203,9 @@ func (p *platform) serve(c net.Conn) {
 	p.mu.Unlock()
 }
 
+// sizeOf is how long a content is that stands in base64.
+func sizeOf(content string) int { return len(content)/4*3 - strings.Count(content, "=") }
+
 // wrong is the answer to a request that fails.
 func wrong(code string) doc { return doc{"error": doc{"code": code, "text": "no", "retry_ms": 7000}} }
 
@@ -220,8 +223,7 @@ func (p *platform) answer(line doc) doc {
 		return nil
 	case kind == "fetch":
 		ref, _ := line["ref"].(string)
-		size := len(ref) / 4 * 3
-		if strings.Contains(ref, " ") || float64(size-strings.Count(ref, "=")) > line["most"].(float64) {
+		if strings.Contains(ref, " ") || float64(sizeOf(ref)) > line["most"].(float64) {
 			return wrong("refused")
 		}
 		return doc{"content": ref}

@@ -94,11 +94,14 @@ func (p *program) reading() {
 	}
 }
 
-// hangUp closes the streams of the program.
+// hangUp closes the streams of the program, and looks at what it wrote that the row did not wait for.
 func (p *program) hangUp() {
 	close(p.over)
 	_, _ = p.in.Close(), p.out.Close()
 	<-p.read
+	for text := range p.lines {
+		p.parse(text)
+	}
 }
 
 // write writes lines to the program as they are.

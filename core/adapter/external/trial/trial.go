@@ -60,13 +60,16 @@ const (
 	allMost = 3 * time.Minute
 )
 
-// pace is how long the suite waits; tests wait less.
+// pace is how long the suite waits; tests wait longer or less.
 type pace struct {
-	// tolerance is what a busy machine may add to a second, settle how long nothing happens that must not.
-	tolerance, settle time.Duration
+	// end is how long a program may take to end by itself, left how long what it has started may outlive it: a second, and what a busy machine
+	// adds.
+	end, left time.Duration
+	// settle, lag and come are those of conformance.Times.
+	settle, lag, come time.Duration
 }
 
-var usual = pace{tolerance: time.Second, settle: 1500 * time.Millisecond}
+var usual = pace{end: 2 * time.Second, left: 2 * time.Second, settle: 1500 * time.Millisecond, lag: 2 * time.Second, come: 8 * time.Second}
 
 // row is one promise. Its check returns why it was not shown; empty: it was checked, and the stage has the faults.
 type row struct {

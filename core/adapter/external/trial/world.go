@@ -32,7 +32,8 @@ func (w *world) Platform() adapter.Platform {
 // Times implements conformance.Timed.
 func (w *world) Times() conformance.Times {
 	return conformance.Times{
-		Call: 20 * time.Second, Step: 20 * time.Millisecond, Come: 15 * time.Second, Lag: 2 * time.Second,
+		// A row makes a connect and a call that fail, one after the other.
+		Call: min(5*time.Second+5*w.took, 15*time.Second), Step: 20 * time.Millisecond, Come: w.pace.come, Lag: w.pace.lag,
 		Settle: w.pace.settle, Silence: 18 * time.Second, Fails: w.repeats(),
 	}
 }
