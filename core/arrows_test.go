@@ -112,7 +112,7 @@ var arrows = map[string][]string{
 	"core/adapter/irc/irctest":         {},
 	"core/adapter/external":            {"core/ops", "core/term", "core/process", "core/process/pipe", "core/adapter", "core/adapter/bot"},
 	"core/adapter/external/trial":      {"core/term", "core/process", "core/process/pipe", "core/adapter", "core/adapter/conformance", "core/adapter/external"},
-	"core/adapter/mail":                {"core/ops", "core/term", "core/web", "core/adapter", "core/adapter/bot", "core/adapter/mail/imap", "core/adapter/markdown"},
+	"core/adapter/mail":                {"core/ops", "core/term", "core/text", "core/web", "core/adapter", "core/adapter/bot", "core/adapter/mail/imap", "core/adapter/markdown"},
 	"core/adapter/mail/imap":           {},
 	"core/adapter/mail/mailtest":       {},
 	"core/adapter/slack":               {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},

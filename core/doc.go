@@ -71,7 +71,7 @@
 //	logs          where log lines go
 //	filter        the language in which rows are picked
 //	term          untrusted text on its way to a terminal or a log
-//	text          words: nearest, plural, ages
+//	text          words: nearest, plural, ages; what an address of mail is
 //	ops           the operator's language: Console, Snapshot and its rows, events, verbs
 //
 // Imports point one way, and arrows_test.go holds them.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Mail is [adapters.mail].
@@ -35,10 +37,7 @@ func lower(texts []string) (all []string) {
 	return all
 }
 
-var (
-	mailAddress = lazily(`^[a-z0-9.!$&'*+=?^_{|}~-]{1,64}@[a-z0-9][a-z0-9.-]{0,100}[a-z0-9]$`)
-	mailKey     = lazily(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
-)
+var mailKey = lazily(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
 
 // mailHome reads a home chat: an address, or the key of a session.
 func mailHome(home string) (h Home, is bool) {
@@ -51,7 +50,7 @@ func mailHome(home string) (h Home, is bool) {
 	if key[2] != "" {
 		h.Target += "/" + key[2]
 	}
-	return h, mailAddress().MatchString(key[1])
+	return h, text.IsMailAddress(key[1])
 }
 
 // validateMail checks what mail alone has.
@@ -64,13 +63,13 @@ func (l *Loaded) validateMail() {
 	keys := []complaint{
 		at("imap", m.IMAP), at("smtp", m.SMTP),
 		{m.Enabled && m.User == "", "user", "must be the name for the login"},
-		{m.Enabled && m.User != "" && !mailAddress().MatchString(strings.ToLower(cmp.Or(m.Address, m.User))), "address", "must be the address of the bot, because user is none"},
+		{m.Enabled && m.User != "" && !text.IsMailAddress(strings.ToLower(cmp.Or(m.Address, m.User))), "address", "must be the address of the bot, because user is none"},
 		{m.Enabled && !printable(m.Folder), "folder", "must be the name of a folder in ASCII, not " + quote(m.Folder)},
 		{strings.ContainsAny(m.AuthservID, " \t;\""), "authserv_id", "must be one word, not " + quote(m.AuthservID)},
 	}
 	for key, all := range map[string]IDs{"allow": m.Allow, "groups": m.Groups} {
 		for _, a := range all {
-			keys = append(keys, complaint{!mailAddress().MatchString(strings.ToLower(a)), key, "must have addresses such as \"alice@example.org\", not " + quote(a)})
+			keys = append(keys, complaint{!text.IsMailAddress(strings.ToLower(a)), key, "must have addresses such as \"alice@example.org\", not " + quote(a)})
 		}
 	}
 	l.complain("adapters.mail", keys...)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gatewaytui/core/term"
+	english "gatewaytui/core/text"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 )
 
 var (
-	// plainAddress is an address as people have it. Others are not served: what is in them has a meaning in the keys of sessions.
-	plainAddress = regexp.MustCompile(`^[a-z0-9.!$&'*+=?^_{|}~-]{1,64}@[a-z0-9][a-z0-9.-]{0,100}[a-z0-9]$`)
 	// plainID is a Message-ID that fits into a line of a header, which has at most 998 bytes (RFC 5322, 2.1.1).
 	plainID    = regexp.MustCompile(`^<[!-;=?-~]{1,248}>$`)
 	threadName = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -32,11 +31,11 @@ var (
 )
 
 // address is an address of a person as the gateway names that person; empty: one that is not served.
-func address(text string) string {
-	if text = strings.ToLower(strings.TrimSpace(text)); !plainAddress.MatchString(text) {
+func address(said string) string {
+	if said = strings.ToLower(strings.TrimSpace(said)); !english.IsMailAddress(said) {
 		return ""
 	}
-	return text
+	return said
 }
 
 // domain is what stands behind the @ of an address.
