@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -170,6 +171,8 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Also: inboxIDs(others), Reply: c.replyTo(t, "", cause)}
 	deliver := t.Message.Deliver
 	switch err := c.endOf(t, end, session.End{State: ops.SessionInterrupted}, nil)(ctx); {
+	case errors.Is(err, store.ErrStaleTurn) && c.o.Table.Now(t).Doing == ops.DoingReply:
+		deliver = nil // its worker has written the end, and the answer, which is on its way
 	case err != nil:
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	case end.Reply != nil:

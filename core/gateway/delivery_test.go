@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,6 +80,38 @@ func TestHB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 	}
 	if least != each {
 		t.Fatalf("a message and its reply cost %d commits, want %d", least, each)
+	}
+}
+
+// A turn whose answer is on its way has ended: who takes its place says nothing more about it.
+func TestE12_AResetWhileAReplyIsOnItsWayChangesNothingAboutIt(t *testing.T) {
+	release := make(chan struct{})
+	log := &logged{}
+	l := start(t, func(s *setup) {
+		s.log = slog.NewJSONHandler(log, nil)
+		s.chat.send = func(ctx context.Context, m adapter.Outgoing) error {
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	const key = "chat:dm:1"
+	l.say(key, "1", "first")
+	l.wait("the reply is on its way", func() bool { return l.session(key).Doing == ops.DoingReply })
+	if got := l.do(ops.Command{Verb: ops.VerbReset, Target: key}); got.State != ops.RequestDone {
+		t.Fatalf("the reset: %+v", got)
+	}
+	close(release)
+	l.say(key, "1", "second")
+	l.wait("the next reply arrives", func() bool { return strings.Contains(strings.Join(l.chat.messages(), "\n"), "you said second") })
+	if got, want := strings.Join(l.chat.messages(), "\n"), "1: you said first\n1: you said second"; got != want {
+		t.Errorf("the chat has:\n%s\nwant:\n%s", got, want)
+	}
+	if lines := log.lines(t, "interrupted turn's end not saved"); len(lines) > 0 {
+		t.Errorf("the log has %v", lines)
 	}
 }
 
