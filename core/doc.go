@@ -45,7 +45,7 @@
 //	mcp           tool servers: their programs and connections, their lists of tools, and the calls
 //	environment   where commands run: sandbox, container, partial, local
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway, pipe the lines of a protocol
-//	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write
+//	adapter       platforms and their supervisor; one folder a platform, external is the one of a program; bot has what bots share, markdown reads what models write
 //	platforms     the list of chat platforms: how each is made from the config, and its page for people
 //	memory        notes that outlive conversations: whose they are, who keeps them, and the flush of conversations
 //	search        the full-text index of the messages, in a file of its own

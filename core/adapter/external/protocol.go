@@ -171,27 +171,24 @@ var errNoObject = errors.New("a line is not a JSON object")
 // decode reads a line of the program as a *ready, *failed, *message or *result; nil: it is of a type that is not known. The error is
 // errNoObject, or says what is wrong with a line of a known type.
 func decode(line []byte) (any, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
 	line = bytes.TrimSpace(line)
-	if !bytes.HasPrefix(line, []byte("{")) || !json.Valid(line) {
-		return nil, errNoObject
-	}
-	if json.Unmarshal(line, &head) != nil {
-		return nil, nil // its type is a number, for instance
-	}
-	into := empty(head.Type)
+	typ := typeOf(line)
+	into := empty(typ)
 	if into == nil {
+		if !bytes.HasPrefix(line, []byte("{")) || !json.Valid(line) {
+			return nil, errNoObject
+		}
 		return nil, nil
 	}
-	if err := json.Unmarshal(line, into); err != nil {
-		return nil, fmt.Errorf("a line of the type %s is not as the protocol says: %w", head.Type, err)
+	err := json.Unmarshal(line, into)
+	if _, cut := errors.AsType[*json.SyntaxError](err); cut {
+		return nil, errNoObject
 	}
-	if c, is := into.(interface{ check() error }); is {
-		if err := c.check(); err != nil {
-			return nil, fmt.Errorf("a line of the type %s is not as the protocol says: %w", head.Type, err)
-		}
+	if c, is := into.(interface{ check() error }); err == nil && is {
+		err = c.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a line of the type %s is not as the protocol says: %w", typ, err)
 	}
 	return into, nil
 }
@@ -200,6 +197,29 @@ func decode(line []byte) (any, error) {
 func Check(line []byte) error {
 	_, err := decode(line)
 	return err
+}
+
+// typeOf is the type of a line; empty if it has none. A line that begins with it is not read further: it may be long.
+func typeOf(line []byte) (typ string) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return ""
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		if name == "type" {
+			_ = d.Decode(&typ) // a number, for instance, is not a type
+			return typ
+		}
+		var skipped json.RawMessage
+		if d.Decode(&skipped) != nil {
+			return ""
+		}
+	}
+	return ""
 }
 
 // empty is a line of a type that the program writes; nil: the type is not known.

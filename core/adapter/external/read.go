@@ -11,7 +11,6 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/bot"
 	"gatewaytui/core/process/pipe"
-	"gatewaytui/core/term"
 )
 
 const (
@@ -94,7 +93,7 @@ func (c *conn) failure(f *failed) error {
 	why := c.words.Clean(f.Text)
 	switch f.Code {
 	case codeCredentials:
-		variable := term.Clean(f.Variable, maxUser)
+		variable := c.words.Clean(f.Variable)
 		if variable == "" {
 			variable = "adapters." + c.p.o.Name + ".env_pass"
 		}

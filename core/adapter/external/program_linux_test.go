@@ -1,5 +1,0 @@
-package external
-
-const programArgument = "be-program"
-
-func beProgram(string) {}
