@@ -99,6 +99,7 @@ var arrows = map[string][]string{
 	"core/adapter/bot":                 {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
 	"core/adapter/telegram/botapitest": {},
+	"core/adapter/bottest":             {"core/adapter", "core/adapter/conformance"},
 	"core/adapter/conformance":         {"core/adapter", "core/ops"},
 	"core/adapter/discord":             {"core/ops", "core/term", "core/adapter", "core/adapter/bot", "core/adapter/markdown"},
 	"core/adapter/discord/discordtest": {"core/adapter/faults"},

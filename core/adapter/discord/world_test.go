@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bottest"
 	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/discord/discordtest"
 	"gatewaytui/fixtures/pipenet"
@@ -72,11 +72,7 @@ func simulate(t *testing.T, f func(w *world)) {
 // dialUp makes a connection. The caller takes it down.
 func (w *world) dialUp() *conn {
 	w.Helper()
-	c, err := w.Connect(w.Context(), w.in)
-	if err != nil {
-		w.Fatalf("connect: %v", err)
-	}
-	return c.(*conn)
+	return bottest.Dial[*conn](w, w.Platform, w.in)
 }
 
 // up runs f with a connection, and takes that down.
@@ -90,9 +86,7 @@ func (w *world) up(f func(c *conn)) {
 // down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		w.Logf("disconnect: %v", err)
-	}
+	bottest.Down(w, c)
 }
 
 // say is a message of the owner to the bot alone.
@@ -112,14 +106,7 @@ func (w *world) wantTexts(want ...string) {
 // wantSent looks at the beginnings of what was sent.
 func (w *world) wantSent(want ...string) {
 	w.Helper()
-	got := w.api.Sent()
-	ok := len(got) == len(want)
-	for i := 0; ok && i < len(got); i++ {
-		ok = strings.HasPrefix(got[i].Text, want[i])
-	}
-	if !ok {
-		w.Errorf("sent %+v, want texts that begin with %q", got, want)
-	}
+	bottest.WantSent(w, w.api.Sent(), func(m discordtest.Message) string { return m.Text }, want...)
 }
 
 func (w *world) send(c *conn, text string) error {

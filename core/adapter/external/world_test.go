@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bottest"
 	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/fixtures/syncbuf"
 )
@@ -65,11 +65,7 @@ func simulateWith(t *testing.T, r ready, f func(w *world)) {
 // dialUp makes a connection. The caller takes it down.
 func (w *world) dialUp() *conn {
 	w.Helper()
-	c, err := w.Connect(w.Context(), w.in)
-	if err != nil {
-		w.Fatalf("connect: %v", err)
-	}
-	return c.(*conn)
+	return bottest.Dial[*conn](w, w.Platform, w.in)
 }
 
 // up runs f with a connection, and takes that down.
@@ -83,9 +79,7 @@ func (w *world) up(f func(c *conn)) {
 // down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		w.Logf("disconnect: %v", err)
-	}
+	bottest.Down(w, c)
 }
 
 // after lets d pass, and everything that can run run.
@@ -105,14 +99,7 @@ func (w *world) texts() (out []string) {
 // wantSent looks at the beginnings of what was sent.
 func (w *world) wantSent(want ...string) {
 	w.Helper()
-	got := w.texts()
-	ok := len(got) == len(want)
-	for i := 0; ok && i < len(got); i++ {
-		ok = strings.HasPrefix(got[i], want[i])
-	}
-	if !ok {
-		w.Errorf("sent %q, want texts that begin with %q", got, want)
-	}
+	bottest.WantSent(w, w.texts(), func(m string) string { return m }, want...)
 }
 
 func (w *world) send(c *conn, text string) (adapter.Sent, error) {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bottest"
 	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/irc/irctest"
 	"gatewaytui/fixtures/pipenet"
@@ -72,12 +73,9 @@ func simulateWith(t *testing.T, o irctest.Options, f func(w *world)) {
 // dialUp makes a connection that is in its channels. The caller takes it down.
 func (w *world) dialUp() *conn {
 	w.Helper()
-	c, err := w.Connect(w.Context(), w.in)
-	if err != nil {
-		w.Fatalf("connect: %v", err)
-	}
+	c := bottest.Dial[*conn](w, w.Platform, w.in)
 	synctest.Wait()
-	return c.(*conn)
+	return c
 }
 
 // up runs f with a connection, and takes that down.
@@ -91,9 +89,7 @@ func (w *world) up(f func(c *conn)) {
 // down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		w.Logf("disconnect: %v", err)
-	}
+	bottest.Down(w, c)
 }
 
 // after lets d pass, and everything that can run run.

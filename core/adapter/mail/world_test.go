@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bottest"
 	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/mail/mailtest"
 	"gatewaytui/fixtures/pipenet"
@@ -77,11 +78,7 @@ func simulateWith(t *testing.T, o mailtest.Options, f func(w *world)) {
 // dialUp makes a connection. The caller takes it down.
 func (w *world) dialUp() *conn {
 	w.Helper()
-	c, err := w.Connect(w.Context(), w.in)
-	if err != nil {
-		w.Fatalf("connect: %v", err)
-	}
-	return c.(*conn)
+	return bottest.Dial[*conn](w, w.Platform, w.in)
 }
 
 // up runs f with a connection, and takes that down.
@@ -95,9 +92,7 @@ func (w *world) up(f func(c *conn)) {
 // down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		w.Logf("disconnect: %v", err)
-	}
+	bottest.Down(w, c)
 }
 
 // say is a mail of the owner to the bot in one thread.

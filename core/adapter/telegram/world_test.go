@@ -1,8 +1,6 @@
 package telegram
 
 import (
-	"context"
-	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -16,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bottest"
 	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/telegram/botapitest"
 	"gatewaytui/fixtures/pipenet"
@@ -95,9 +94,7 @@ func (w *world) up(f func(c *conn)) {
 // down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		w.Logf("disconnect: %v", err)
-	}
+	bottest.Down(w, c)
 }
 
 // say is a message of the owner to the bot.
@@ -134,12 +131,5 @@ func (w *world) wantTexts(want ...string) {
 // wantSent looks at the beginnings of what was sent.
 func (w *world) wantSent(want ...string) {
 	w.Helper()
-	got := w.api.Sent()
-	ok := len(got) == len(want)
-	for i := 0; ok && i < len(got); i++ {
-		ok = strings.HasPrefix(got[i].Text, want[i])
-	}
-	if !ok {
-		w.Errorf("sent %+v, want texts that begin with %q", got, want)
-	}
+	bottest.WantSent(w, w.api.Sent(), func(m botapitest.Sent) string { return m.Text }, want...)
 }
