@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 	"core/held":                        {"core/bound", "core/ops"},
 	"core/phases":                      {"core/environment", "core/held", "core/ops", "core/bound", "core/config", "core/adapter", "core/agent", "core/approval", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/lives", "core/notices", "core/operator", "core/reap", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
 	"core/notices":                     {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
-	"core/people":                      {"core/ops", "core/term", "core/store"},
+	"core/people":                      {"core/ops", "core/term", "core/text", "core/store"},
 	"core/approval":                    {"core/access", "core/fence", "core/ops", "core/session", "core/store", "core/term", "core/text", "core/tool"},
 	"core/access":                      {"core/ops", "core/people", "core/store", "core/term"},
 	"core/reap":                        {"core/agent", "core/process", "core/shutdown"},

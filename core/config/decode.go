@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // maxDepth is how many parts of a key are looked at: one more than any known key has.
@@ -70,14 +69,9 @@ func (l *Loaded) insideFaulty(path []string) bool {
 // expression matches a line on which a key or a table header begins, header one with a table header. Only a config with a
 // mistake needs them.
 var (
-	expression = lazily(`^\s*([A-Za-z0-9_."'-][A-Za-z0-9_."' -]*=|\[+[A-Za-z0-9_."' -]+\])`)
-	header     = lazily(`^\s*\[+[A-Za-z0-9_."' -]+\]`)
+	expression = text.Lazily(`^\s*([A-Za-z0-9_."'-][A-Za-z0-9_."' -]*=|\[+[A-Za-z0-9_."' -]+\])`)
+	header     = text.Lazily(`^\s*\[+[A-Za-z0-9_."' -]+\]`)
 )
-
-// lazily compiles a regular expression at its first use.
-func lazily(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // parse decodes data. Each expression that is not TOML is an error and is blanked, which moves nothing; what could be
 // decoded comes back with the data that it was decoded from, and nil where nothing could.

@@ -31,9 +31,9 @@ const maxSettings = 64 << 10
 const WarnSecretSetting = "config.secret_setting"
 
 var (
-	externalName = lazily(`^[a-z][a-z0-9-]{0,31}$`)
+	externalName = text.Lazily(`^[a-z][a-z0-9-]{0,31}$`)
 	// externalKey is the key of a session of an external adapter: of a thread, of a group or a member of it, or of a person.
-	externalKey = lazily(`^[a-z][a-z0-9-]*:(?:(?:dm:.+?:)?thread:(.+)|group:(.+?)(?::user:.+)?|dm:.+)$`)
+	externalKey = text.Lazily(`^[a-z][a-z0-9-]*:(?:(?:dm:.+?:)?thread:(.+)|group:(.+?)(?::user:.+)?|dm:.+)$`)
 	// chatEscape makes a chat a target, in which the message that is answered stands behind a #.
 	chatEscape = strings.NewReplacer("%", "%25", "#", "%23")
 )

@@ -2,6 +2,8 @@ package config
 
 import (
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Feishu is [adapters.feishu].
@@ -15,8 +17,8 @@ type Feishu struct {
 
 // What a home chat of Feishu may be, and the id of an app.
 var (
-	feishuHome = lazily(`^(?:feishu:(?:group|dm):)?((?:oc|ou)_[A-Za-z0-9_-]{1,120})(:thread:omt_[A-Za-z0-9_-]{1,120})?(?::user:ou_[A-Za-z0-9_-]{1,120})?$`)
-	feishuApp  = lazily(`^cli_[A-Za-z0-9_-]{1,120}$`)
+	feishuHome = text.Lazily(`^(?:feishu:(?:group|dm):)?((?:oc|ou)_[A-Za-z0-9_-]{1,120})(:thread:omt_[A-Za-z0-9_-]{1,120})?(?::user:ou_[A-Za-z0-9_-]{1,120})?$`)
+	feishuApp  = text.Lazily(`^cli_[A-Za-z0-9_-]{1,120}$`)
 )
 
 func (f Feishu) bot() Bot {

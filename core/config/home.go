@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Home is the chat of a platform that gets the notices of the gateway itself.
@@ -15,9 +17,9 @@ type Home struct {
 
 // What a home chat may be: an address, or the key of a session.
 var (
-	telegramHome = lazily(`^(?:telegram:(?:dm|group):)?(-?[1-9]\d{0,18})(?:(?:/|:topic:)([1-9]\d{0,18}))?(?::user:\d+)?$`)
-	discordHome  = lazily(`^(?:discord:guild:\d+:channel:)?([1-9]\d{0,19})(?::thread:([1-9]\d{0,19}))?(?::user:\d+)?$`)
-	discordDM    = lazily(`^discord:dm:[1-9]\d{0,19}$`)
+	telegramHome = text.Lazily(`^(?:telegram:(?:dm|group):)?(-?[1-9]\d{0,18})(?:(?:/|:topic:)([1-9]\d{0,18}))?(?::user:\d+)?$`)
+	discordHome  = text.Lazily(`^(?:discord:guild:\d+:channel:)?([1-9]\d{0,19})(?::thread:([1-9]\d{0,19}))?(?::user:\d+)?$`)
+	discordDM    = text.Lazily(`^discord:dm:[1-9]\d{0,19}$`)
 )
 
 // Homes are the home chats of the platforms that have one, by platform.

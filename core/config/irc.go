@@ -4,6 +4,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // IRC is [adapters.irc].
@@ -19,11 +21,11 @@ type IRC struct {
 
 // What names a bot, a channel, a person and a home chat of IRC.
 var (
-	ircNick    = lazily(`^[A-Za-z_\[\]\\^{}|` + "`" + `][A-Za-z0-9_\[\]\\^{}|` + "`" + `-]{0,49}$`)
-	ircChannel = lazily(`^[#&][^\s,:%\x00-\x1f]{1,63}$`)
-	ircPerson  = lazily(`^[^\s!@#,:]{1,64}(?:![^\s!@,]{1,32}@[^\s!@,]{1,100})?$`)
-	ircGroup   = lazily(`^irc:group:([#&][^\s,:%]{1,63})(?::user:\S+)?$`)
-	ircDM      = lazily(`^irc:dm:\S+$`)
+	ircNick    = text.Lazily(`^[A-Za-z_\[\]\\^{}|` + "`" + `][A-Za-z0-9_\[\]\\^{}|` + "`" + `-]{0,49}$`)
+	ircChannel = text.Lazily(`^[#&][^\s,:%\x00-\x1f]{1,63}$`)
+	ircPerson  = text.Lazily(`^[^\s!@#,:]{1,64}(?:![^\s!@,]{1,32}@[^\s!@,]{1,100})?$`)
+	ircGroup   = text.Lazily(`^irc:group:([#&][^\s,:%]{1,63})(?::user:\S+)?$`)
+	ircDM      = text.Lazily(`^irc:dm:\S+$`)
 )
 
 func (i IRC) bot() Bot {

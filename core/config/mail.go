@@ -37,7 +37,7 @@ func lower(texts []string) (all []string) {
 	return all
 }
 
-var mailKey = lazily(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
+var mailKey = text.Lazily(`^mail:(?:dm|group):([^:]+)(?::thread:([0-9a-f]{16}))?$`)
 
 // mailHome reads a home chat: an address, or the key of a session.
 func mailHome(home string) (h Home, is bool) {

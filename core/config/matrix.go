@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Matrix is [adapters.matrix].
@@ -18,13 +20,13 @@ type Matrix struct {
 
 // What names people, rooms and chats of Matrix (https://spec.matrix.org/latest/appendices/#identifier-grammar).
 var (
-	matrixUser = lazily(`^@[A-Za-z0-9._=+-]+:[A-Za-z0-9.:\[\]-]+$`)
-	matrixRoom = lazily(`^![A-Za-z0-9._~=+-]+(?::[A-Za-z0-9.:\[\]-]+)?$`)
+	matrixUser = text.Lazily(`^@[A-Za-z0-9._=+-]+:[A-Za-z0-9.:\[\]-]+$`)
+	matrixRoom = text.Lazily(`^![A-Za-z0-9._~=+-]+(?::[A-Za-z0-9.:\[\]-]+)?$`)
 	// matrixChat is a room, and the first message of a thread in it.
-	matrixChat = lazily(`^(![^\s/#$]+)(?:/(\$[^\s#]+))?$`)
+	matrixChat = text.Lazily(`^(![^\s/#$]+)(?:/(\$[^\s#]+))?$`)
 	// matrixGroup is the key of the session of a room, of a thread or of a member.
-	matrixGroup = lazily(`^matrix:group:(![^\s/#$]+?)(?::thread:(\$[^\s#]+?))?(?::user:@\S+)?$`)
-	matrixDM    = lazily(`^matrix:dm:@\S+$`)
+	matrixGroup = text.Lazily(`^matrix:group:(![^\s/#$]+?)(?::thread:(\$[^\s#]+?))?(?::user:@\S+)?$`)
+	matrixDM    = text.Lazily(`^matrix:dm:@\S+$`)
 )
 
 func (m Matrix) bot() Bot {

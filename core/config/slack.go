@@ -2,6 +2,8 @@ package config
 
 import (
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Slack is [adapters.slack].
@@ -16,7 +18,7 @@ type Slack struct {
 }
 
 // slackHome is what the home chat of Slack may be: a channel, a person, or the key of a session.
-var slackHome = lazily(`^(?:slack:(?:channel|dm):)?([A-Z][A-Z0-9]{1,31})(?:(?:/|:thread:)(\d{1,15}\.\d{1,15}))?(?::user:[A-Z0-9]+)?$`)
+var slackHome = text.Lazily(`^(?:slack:(?:channel|dm):)?([A-Z][A-Z0-9]{1,31})(?:(?:/|:thread:)(\d{1,15}\.\d{1,15}))?(?::user:[A-Z0-9]+)?$`)
 
 func (s Slack) bot() Bot {
 	b := s.BotKeys.bot("slack", "Slack")

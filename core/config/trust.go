@@ -150,10 +150,10 @@ func familyDefault[T any](name string) *T {
 }
 
 // isPerson is how people name a person: the platform, and its id of them.
-var isPerson = lazily(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9@._:+=!~^{}|\[\]\\$&'*?\x60-]{1,200}$`)
+var isPerson = text.Lazily(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9@._:+=!~^{}|\[\]\\$&'*?\x60-]{1,200}$`)
 
 // isCurrency matches a code of ISO 4217.
-var isCurrency = lazily(`^[A-Z]{3}$`)
+var isCurrency = text.Lazily(`^[A-Z]{3}$`)
 
 // trustRules are the rules about people, approvals and budgets.
 var trustRules = []rule{

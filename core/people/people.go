@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // Conversations are what a person takes part in. *conversation.Conversations is one.
@@ -71,11 +71,11 @@ type People struct {
 func New(o Options) *People { return &People{o: o, one: make(chan struct{}, 1)} }
 
 // person is how people name a person: the platform, and its id of them.
-var person = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,63}):([A-Za-z0-9@._:+=!~^{}|\[\]\\$&'*?\x60-]{1,200})$`)
+var person = text.Lazily(`^([a-z][a-z0-9_-]{0,63}):([A-Za-z0-9@._:+=!~^{}|\[\]\\$&'*?\x60-]{1,200})$`)
 
 // Read reads the name of a person. The error is an *ops.Error.
 func Read(name string) (store.Forgetting, error) {
-	m := person.FindStringSubmatch(name)
+	m := person().FindStringSubmatch(name)
 	if m == nil {
 		return store.Forgetting{}, &ops.Error{Code: ops.CodeInvalid, Message: term.Quote(name) + " does not name a person", Hint: "write the platform and its id of the person, for instance telegram:4711"}
 	}

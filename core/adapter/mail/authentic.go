@@ -2,8 +2,9 @@ package mail
 
 import (
 	"net/mail"
-	"regexp"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // authentic reports whether the server with this authserv-id has confirmed the domain of from: by DMARC, or by DKIM or SPF for that domain
@@ -53,7 +54,7 @@ type authResult struct {
 }
 
 // authWord is a word of a result: NAME=VALUE, where the value may be quoted.
-var authWord = regexp.MustCompile(`^([A-Za-z0-9._/-]+)\s*=\s*(?:"([^"]*)"|(\S+))`)
+var authWord = text.Lazily(`^([A-Za-z0-9._/-]+)\s*=\s*(?:"([^"]*)"|(\S+))`)
 
 // authResults reads the text of the field (RFC 8601, 2.2), in lower case. ok is false for one that cannot be read whole: then it
 // counts for nothing.
@@ -74,7 +75,7 @@ func authResults(text string) (id string, results []authResult, ok bool) {
 		}
 		var r authResult
 		for part != "" {
-			at := authWord.FindStringSubmatch(part)
+			at := authWord().FindStringSubmatch(part)
 			if at == nil {
 				return "", nil, false
 			}

@@ -2,13 +2,14 @@ package mail
 
 import (
 	"net/mail"
-	"regexp"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 var (
 	// robots are local parts of addresses that no person writes from.
-	robots = regexp.MustCompile(`^(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?|owner-.+|.+-(?:bounces?|request|owner))(?:[+=].*)?$`)
+	robots = text.Lazily(`^(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?|owner-.+|.+-(?:bounces?|request|owner))(?:[+=].*)?$`)
 	// listFields are fields of mails that a list has passed on (RFC 2369, RFC 2919).
 	listFields = []string{"List-Id", "List-Post", "List-Unsubscribe", "List-Help", "Mailing-List", "X-Loop"}
 	// robotFields are fields of mails that a program has written on its own.
@@ -45,7 +46,7 @@ func automatic(h mail.Header, from, own string) string {
 	switch {
 	case from == own:
 		return "From: the bot itself"
-	case robots.MatchString(local):
+	case robots().MatchString(local):
 		return "From"
 	}
 	return ""

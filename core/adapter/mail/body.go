@@ -158,7 +158,7 @@ func (c *content) said(answer bool) (said, quoted string) {
 		said, quoted = unquote(text, answer)
 	} else {
 		text, rest := c.html.String(), ""
-		if at := htmlQuote.FindStringIndex(text); answer && at != nil {
+		if at := htmlQuote().FindStringIndex(text); answer && at != nil {
 			text, rest = text[:at[0]], text[at[0]:]
 		}
 		said, _ = unquote(web.Text(strings.NewReader(text)), answer)

@@ -104,13 +104,13 @@ func (d draft) body(to parts) error {
 // texts writes the text: the plain one, and that of HTML if there is one, which readers prefer because it is the last.
 func (d draft) texts(to parts) error {
 	if d.html == "" {
-		return text(to, "text/plain", d.plain)
+		return textPart(to, "text/plain", d.plain)
 	}
 	return several(to, "alternative", func(w *multipart.Writer) error {
-		if err := text(w, "text/plain", d.plain); err != nil {
+		if err := textPart(w, "text/plain", d.plain); err != nil {
 			return err
 		}
-		return text(w, "text/html", d.html)
+		return textPart(w, "text/html", d.html)
 	})
 }
 
@@ -132,7 +132,7 @@ func several(to parts, kind string, write func(w *multipart.Writer) error) error
 	return err
 }
 
-func text(to parts, kind, said string) error {
+func textPart(to parts, kind, said string) error {
 	out, err := to.CreatePart(textproto.MIMEHeader{"Content-Type": {kind + "; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}})
 	if err != nil {
 		return err

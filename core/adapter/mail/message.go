@@ -78,7 +78,7 @@ func (p *Platform) parse(in io.Reader, place string) event {
 		said = strings.TrimSpace(headline(subject, said) + said)
 	}
 	e.empty = said == "" && len(c.files) == 0
-	ours := slices.ContainsFunc(answers, ownID.MatchString)
+	ours := slices.ContainsFunc(answers, ownID().MatchString)
 	if ours {
 		quoted = "" // the session has it
 	}

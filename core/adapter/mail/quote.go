@@ -1,24 +1,25 @@
 package mail
 
 import (
-	"regexp"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 const maxAttribution = 4 // lines
 
 var (
 	// original is the line above a mail that Outlook and others quote without a sign on each line.
-	original = regexp.MustCompile(`(?i)^\s*-{3,}\s*(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale|oorspronkelijk bericht|原始邮件|元のメッセージ)\s*-{3,}\s*$`)
+	original = text.Lazily(`(?i)^\s*-{3,}\s*(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale|oorspronkelijk bericht|原始邮件|元のメッセージ)\s*-{3,}\s*$`)
 	// fromField and anyField are lines of a header that is quoted.
-	fromField = regexp.MustCompile(`(?i)^\*?(?:from|von|de|da|van|från|fra|发件人|差出人)\s?[:：]\*?\s*\S`)
-	anyField  = regexp.MustCompile(`^\*?[\p{L} -]{1,20}[:：]\*?\s*\S`)
+	fromField = text.Lazily(`(?i)^\*?(?:from|von|de|da|van|från|fra|发件人|差出人)\s?[:：]\*?\s*\S`)
+	anyField  = text.Lazily(`^\*?[\p{L} -]{1,20}[:：]\*?\s*\S`)
 	// line is a line across, which Outlook has above such a header.
-	line = regexp.MustCompile(`^\s*[_-]{10,}\s*$`)
+	line = text.Lazily(`^\s*[_-]{10,}\s*$`)
 	// dated is what the line that introduces a quote has.
-	dated = regexp.MustCompile(`\d|@`)
+	dated = text.Lazily(`\d|@`)
 	// htmlQuote is where HTML begins to quote a mail.
-	htmlQuote = regexp.MustCompile(`(?i)<(?:div|blockquote)\b[^>]*(?:gmail_quote|gmail_attr|type="?cite|moz-cite-prefix|yahoo_quoted|protonmail_quote|id="?(?:x_)?(?:appendonsend|divrplyfwdmsg|mail-editor-reference))`)
+	htmlQuote = text.Lazily(`(?i)<(?:div|blockquote)\b[^>]*(?:gmail_quote|gmail_attr|type="?cite|moz-cite-prefix|yahoo_quoted|protonmail_quote|id="?(?:x_)?(?:appendonsend|divrplyfwdmsg|mail-editor-reference))`)
 )
 
 // unquote divides the text of a mail into what its sender wrote and what it quotes of earlier mails, and leaves out the signature. Only
@@ -36,7 +37,7 @@ func unquote(text string, answer bool) (said, quoted string) {
 				}
 			}
 			return finished(mine, theirs)
-		case answer && (original.MatchString(l) || quotedHeader(lines, i)):
+		case answer && (original().MatchString(l) || quotedHeader(lines, i)):
 			return finished(mine, append(theirs, lines[i:]...))
 		case strings.HasPrefix(l, ">"):
 			if len(theirs) == 0 || len(mine) > 0 {
@@ -59,15 +60,15 @@ func unsigned(line string) string { return strings.TrimPrefix(strings.TrimLeft(l
 
 // quotedHeader reports whether a mail begins here that is quoted with a part of its header.
 func quotedHeader(lines []string, at int) bool {
-	if line.MatchString(lines[at]) && at+1 < len(lines) {
+	if line().MatchString(lines[at]) && at+1 < len(lines) {
 		at++
 	}
-	if !fromField.MatchString(lines[at]) {
+	if !fromField().MatchString(lines[at]) {
 		return false
 	}
 	fields := 0
 	for _, l := range lines[at+1 : min(at+5, len(lines))] {
-		if anyField.MatchString(l) {
+		if anyField().MatchString(l) {
 			fields++
 		}
 	}
@@ -85,7 +86,7 @@ func withoutAttribution(lines []string) []string {
 		begin--
 	}
 	paragraph := strings.Join(lines[begin:end], " ")
-	if end == 0 || end-begin > maxAttribution || !strings.HasSuffix(paragraph, ":") && !strings.HasSuffix(paragraph, "：") || !dated.MatchString(paragraph) {
+	if end == 0 || end-begin > maxAttribution || !strings.HasSuffix(paragraph, ":") && !strings.HasSuffix(paragraph, "：") || !dated().MatchString(paragraph) {
 		return lines
 	}
 	return lines[:begin]

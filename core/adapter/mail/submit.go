@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/smtp"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/text"
 )
 
 // wait is how long the platform is left alone after a temporary refusal that says that there was too much: SMTP names no time.
@@ -93,7 +93,7 @@ type refusedLogin struct{ answer *textproto.Error }
 func (r *refusedLogin) Error() string { return r.answer.Error() }
 
 // tooMuch are the temporary refusals that say that there was too much (RFC 3463, 3.8: policy; RFC 5321, 4.2.1: the service is closed).
-var tooMuch = regexp.MustCompile(`(?i)\b4\.7\.\d|rate|too many|too much|limit|quota`)
+var tooMuch = text.Lazily(`(?i)\b4\.7\.\d|rate|too many|too much|limit|quota`)
 
 // smtpError is the error of a step before the server had the whole mail: it certainly did not arrive.
 func (p *Platform) smtpError(step string, err error) error {
@@ -110,7 +110,7 @@ func (p *Platform) smtpError(step string, err error) error {
 		return unsent(failed)
 	case answer.Code/100 == 5:
 		return &adapter.RefusedError{Why: failed.Error()}
-	case answer.Code == 421 || tooMuch.MatchString(answer.Msg):
+	case answer.Code == 421 || tooMuch().MatchString(answer.Msg):
 		return &adapter.RateLimitError{RetryAfter: wait}
 	}
 	return unsent(failed)

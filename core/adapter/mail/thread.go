@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 	english "gatewaytui/core/text"
 )
 
@@ -24,10 +24,10 @@ const (
 
 var (
 	// plainID is a Message-ID that fits into a line of a header, which has at most 998 bytes (RFC 5322, 2.1.1).
-	plainID    = regexp.MustCompile(`^<[!-;=?-~]{1,248}>$`)
-	threadName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	plainID    = text.Lazily(`^<[!-;=?-~]{1,248}>$`)
+	threadName = text.Lazily(`^[0-9a-f]{16}$`)
 	// ownID is a Message-ID of a gateway.
-	ownID = regexp.MustCompile(`^<gatewaytui\.([0-9a-f]{16})\.[0-9a-f]{24}@`)
+	ownID = text.Lazily(`^<gatewaytui\.([0-9a-f]{16})\.[0-9a-f]{24}@`)
 )
 
 // address is an address of a person as the gateway names that person; empty: one that is not served.
@@ -44,7 +44,7 @@ func domain(of string) string { return of[strings.LastIndexByte(of, '@')+1:] }
 // ids are the Message-IDs in a field of a header, in order.
 func ids(field string) (all []string) {
 	for word := range strings.FieldsSeq(field) {
-		if plainID.MatchString(word) && len(all) < maxKeptIDs {
+		if plainID().MatchString(word) && len(all) < maxKeptIDs {
 			all = append(all, word)
 		}
 	}
@@ -59,7 +59,7 @@ const maxKeptIDs = 100
 // References stays in its thread.
 func threadOf(references, answers []string, self string) (name, root string) {
 	for _, found := range append(append([]string{}, answers...), references...) {
-		if own := ownID.FindStringSubmatch(found); own != nil {
+		if own := ownID().FindStringSubmatch(found); own != nil {
 			name = own[1]
 			break
 		}
@@ -116,7 +116,7 @@ func target(c chat, m mailed) string {
 func parseTarget(text string) (c chat, m mailed, err error) {
 	where, about, _ := strings.Cut(text, "#")
 	to, thread, has := strings.Cut(where, "/")
-	if c.to = address(to); c.to == "" || has && !threadName.MatchString(thread) {
+	if c.to = address(to); c.to == "" || has && !threadName().MatchString(thread) {
 		return chat{}, mailed{}, fmt.Errorf("%.80q is not an address of a mail", term.Clean(where, 80))
 	}
 	c.thread = thread
