@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,16 +11,16 @@ import (
 
 // alone are the rows that need no peer. The first one says whether there is a point in the others.
 var alone = []row{
-	{"it is ready in time, and says what it can do", (*stage).isReadyInTime},
-	{"it ignores types and fields that it does not know", (*stage).ignoresTheUnknown},
-	{"it ignores an empty line", (*stage).ignoresEmptyLines},
-	{"it answers pings", (*stage).answersPings},
-	{"it refuses requests for a chat that there is not", (*stage).refusesUnknownChats},
-	{"a stop ends it, and it writes nothing more", (*stage).endsAtAStop},
-	{"the end of its standard input ends it", (*stage).endsWithItsInput},
-	{"no process of it is left when it has ended", (*stage).leavesNoProcess},
-	{"it names a credential that is missing", (*stage).namesWhatIsMissing},
-	{"many starts and ends leave nothing", (*stage).leavesNothing},
+	{"it is ready in time, and says what it can do", (*stage).isReadyInTime, false},
+	{"it ignores types and fields that it does not know", (*stage).ignoresTheUnknown, false},
+	{"it ignores an empty line", (*stage).ignoresEmptyLines, false},
+	{"it answers pings", (*stage).answersPings, false},
+	{"it refuses requests for a chat that there is not", (*stage).refusesUnknownChats, false},
+	{"a stop ends it, and it writes nothing more", (*stage).endsAtAStop, false},
+	{"the end of its standard input ends it", (*stage).endsWithItsInput, false},
+	{"no process of it is left when it has ended", (*stage).leavesNoProcess, false},
+	{"it names a credential that is missing", (*stage).namesWhatIsMissing, false},
+	{"many starts and ends leave nothing", (*stage).leavesNothing, false},
 }
 
 // abilities are those of the protocol.
@@ -48,24 +49,19 @@ func (s *stage) isReadyInTime() (notShown string) {
 	return ""
 }
 
-// isThere fails the row unless the program answers a ping.
-func (p *program) isThere() {
-	p.result(p.ask("ping", fields{}), answerMost)
-}
-
 func (s *stage) ignoresTheUnknown() (notShown string) {
 	p := s.start(s.env())
 	p.hello(fields{"no_such_field": fields{"a": []int{1}}})
 	p.isReady()
 	p.tell("no_such_type", fields{"chat": "1"})
-	p.result(p.ask("ping", fields{"no_such_field": true}), answerMost)
+	p.ping(fields{"no_such_field": true})
 	return ""
 }
 
 func (s *stage) ignoresEmptyLines() (notShown string) {
 	p := s.ready()
 	p.write("", "")
-	p.isThere()
+	p.ping(fields{})
 	return ""
 }
 
@@ -81,7 +77,7 @@ func (s *stage) answersPings() (notShown string) {
 		at := slices.Index(ids, line.ID)
 		switch {
 		case why != "":
-			s.Fatalf("%d pings have no result: it %s", len(ids), why)
+			s.Fatalf("one of %d pings has no result: it %s", len(ids), why)
 		case line.Type != "result" || at < 0:
 			s.Fatalf("it answered with the type %q and the id %d, want results of %v", line.Type, line.ID, ids)
 		case line.QuietMS < 0 || line.QuietMS > (s.took+time.Since(began)+time.Minute).Milliseconds():
@@ -118,7 +114,7 @@ func (s *stage) refusesUnknownChats() (notShown string) {
 	for len(asked) > 0 {
 		line, why := p.next(time.Until(until))
 		if why != "" {
-			s.Fatalf("these requests have no result within %s: %v; it %s", answerMost, asked, why)
+			s.Fatalf("a %s has no result: it %s", slices.Sorted(maps.Values(asked))[0], why)
 		}
 		kind, is := asked[line.ID]
 		switch {
@@ -148,7 +144,7 @@ func (p *program) ends() bool {
 
 func (s *stage) endsAtAStop() (notShown string) {
 	p := s.ready()
-	p.isThere()
+	p.ping(fields{})
 	p.stop()
 	if s.runsOn = !p.ends(); s.runsOn {
 		s.Errorf("it runs on %s after a stop", endMost)
@@ -195,7 +191,7 @@ func (s *stage) leavesNoProcess() (notShown string) {
 		return endsNot
 	}
 	p := s.ready()
-	p.isThere()
+	p.ping(fields{})
 	p.stop()
 	if !p.ends() {
 		return endsNot

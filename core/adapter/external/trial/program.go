@@ -21,6 +21,7 @@ const (
 	readyMost  = 30 * time.Second // until a program is ready
 	answerMost = 15 * time.Second // until it answers a ping
 	lineMost   = 32 << 20         // of a line, in bytes
+	junkMost   = 64 << 10         // of what is not a line of the protocol, one after the other
 )
 
 // said is what a program writes, as far as the rows look at it.
@@ -28,7 +29,6 @@ type said struct {
 	Type      string   `json:"type"`
 	ID        int64    `json:"id"`
 	Seq       int64    `json:"seq"`
-	Version   int      `json:"version"`
 	Abilities []string `json:"abilities"`
 	Code      string   `json:"code"`
 	Text      string   `json:"text"`
@@ -143,19 +143,25 @@ func (p *program) ask(kind string, f fields) int64 {
 func (p *program) next(d time.Duration) (line said, why string) {
 	ctx, cancel := context.WithTimeout(p.s.ctx, d)
 	defer cancel()
+	junk := 0 // bytes since the last line
 	for {
 		var text string
 		var open bool
 		select {
 		case text, open = <-p.lines:
 		case <-ctx.Done():
-			return said{}, fmt.Sprintf("wrote nothing within %s", d)
+			return said{}, fmt.Sprintf("wrote nothing more within %s", d.Round(time.Second))
 		}
 		if !open {
 			return said{}, p.end()
 		}
 		line, ok := p.parse(text)
+		if junk += len(text); ok {
+			junk = 0
+		}
 		switch {
+		case !ok && junk > junkMost:
+			p.s.Fatalf("it wrote more than %d KiB that are not lines of the protocol", junkMost>>10)
 		case !ok:
 		case line.Type == "message":
 			p.tell("later", fields{"seq": line.Seq})
@@ -167,23 +173,39 @@ func (p *program) next(d time.Duration) (line said, why string) {
 
 // parse reads a line, and records a fault of it. The line ready keeps its own.
 func (p *program) parse(text string) (line said, ok bool) {
-	if err := external.Check([]byte(text)); err != nil {
-		line.wrong = err
-	}
-	if err := json.Unmarshal([]byte(text), &line); err != nil && line.wrong == nil {
-		line.wrong = err
-	}
-	if line.wrong == nil && line.Type == "" {
+	p.s.lines++
+	read := line.read([]byte(text))
+	switch line.wrong = external.Check([]byte(text)); {
+	case line.wrong != nil:
+	case read != nil:
+		line.wrong = read
+	case line.Type == "":
 		line.wrong = errors.New("it has no type")
 	}
 	if line.Type == "failed" {
 		p.s.look("its failure", text)
 	}
 	if line.wrong != nil && line.Type != "ready" {
-		p.s.unread = append(p.s.unread, fmt.Sprintf("%s: %v", cut(text), line.wrong))
+		p.s.unread.add(fmt.Sprintf("%s: %v", cut(text), line.wrong))
 		return said{}, false
 	}
 	return line, true
+}
+
+// read reads a line. Of a message, whose id is a text, it reads the type and the seq.
+func (l *said) read(text []byte) error {
+	var head struct {
+		Type string `json:"type"`
+		Seq  int64  `json:"seq"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	if head.Type == "message" {
+		l.Type, l.Seq = head.Type, head.Seq
+		return nil
+	}
+	return json.Unmarshal(text, l)
 }
 
 // end says how the output of the program ended, after the end of lines.
@@ -248,18 +270,18 @@ func (p *program) isReady() said {
 	return line
 }
 
-// result waits for the result of a request.
-func (p *program) result(id int64, d time.Duration) said {
-	until := time.Now().Add(d)
+// ping asks for a sign of life and waits for it.
+func (p *program) ping(f fields) {
+	id, until := p.ask("ping", f), time.Now().Add(answerMost)
 	for {
 		line, why := p.next(time.Until(until))
 		switch {
 		case why != "":
-			p.s.Fatalf("the request %d has no result within %s: it %s", id, d, why)
+			p.s.Fatalf("a ping has no result: it %s", why)
 		case line.Type == "failed":
-			p.s.Fatalf("the request %d has no result: it failed with the code %q: %s", id, line.Code, line.Text)
+			p.s.Fatalf("a ping has no result: it failed with the code %q: %s", line.Code, line.Text)
 		case line.Type == "result" && line.ID == id:
-			return line
+			return
 		}
 	}
 }

@@ -86,6 +86,9 @@ func (b *bot) take(line doc) {
 		}
 	case "took", "refused", "later":
 		seq := int(line["seq"].(float64))
+		if b.server == nil && kind != "later" {
+			os.Exit(1) // the message would be lost
+		}
 		if id := b.ids[seq]; b.server != nil && !b.is("gives all again") {
 			b.pass(doc{"type": kind, "of": id})
 		}
@@ -121,6 +124,7 @@ func (b *bot) hello(line doc) {
 		b.write(doc{"type": "ready", "version": 2})
 	case addr == "":
 		b.write(doc{"type": "ready", "version": 1, "abilities": []string{"edit", "files in"}})
+		b.message(doc{"type": "message", "id": "m1", "chat": chatOfAda, "kind": "dm", "user": doc{"id": "u1"}, "text": "hello"})
 	default:
 		b.connect(addr, secret)
 	}

@@ -27,7 +27,7 @@ const (
 type stage struct {
 	*trial
 	ctx    context.Context
-	faults []string
+	faults faults
 	// peer plays the platform; nil: there is none.
 	peer *peer
 	// programs are the runs of the program under test that the row speaks to itself.
@@ -47,9 +47,7 @@ func (s *stage) Helper() {}
 func (s *stage) Log(...any) {}
 
 // Error implements conformance.Test.
-func (s *stage) Error(args ...any) {
-	s.faults = append(s.faults, strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
-}
+func (s *stage) Error(args ...any) { s.faults.add(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
 
 // Errorf implements conformance.Test.
 func (s *stage) Errorf(format string, args ...any) { s.Error(fmt.Sprintf(format, args...)) }
@@ -62,16 +60,6 @@ func (s *stage) Fatal(args ...any) {
 
 // Fatalf implements conformance.Test.
 func (s *stage) Fatalf(format string, args ...any) { s.Fatal(fmt.Sprintf(format, args...)) }
-
-// found takes over faults that were found in earlier rows.
-func (s *stage) found(faults []string) (notShown string) {
-	const most = 5
-	s.faults = slices.Clone(faults[:min(len(faults), most)])
-	if more := len(faults) - most; more > 0 {
-		s.Errorf("and %d more", more)
-	}
-	return ""
-}
 
 // open starts the peer.
 func (s *stage) open() {
@@ -160,7 +148,7 @@ func (s *stage) kill(p *process.Process) {
 func (s *stage) look(where, text string) {
 	for _, secret := range s.secrets {
 		if strings.Contains(text, secret) {
-			s.leaked = append(s.leaked, fmt.Sprintf("%s has the value of a variable, a text of %d bytes", where, len(secret)))
+			s.leaked.add(fmt.Sprintf("%s has the value of a variable, a text of %d bytes", where, len(secret)))
 		}
 	}
 }

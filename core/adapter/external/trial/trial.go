@@ -71,10 +71,38 @@ type pace struct {
 
 var usual = pace{end: 2 * time.Second, left: 2 * time.Second, settle: 1500 * time.Millisecond, lag: 2 * time.Second, come: 8 * time.Second}
 
+// faults are what is wrong, each once, up to faultsMost. The zero value has none.
+type faults struct {
+	some []string
+	more int
+}
+
+const faultsMost = 5
+
+func (f *faults) add(fault string) {
+	switch {
+	case slices.Contains(f.some, fault):
+	case len(f.some) == faultsMost:
+		f.more++
+	default:
+		f.some = append(f.some, fault)
+	}
+}
+
+// all are the faults for people; nil: there are none.
+func (f *faults) all() []string {
+	if f.more == 0 {
+		return f.some
+	}
+	return append(slices.Clone(f.some), fmt.Sprintf("and %d more", f.more))
+}
+
 // row is one promise. Its check returns why it was not shown; empty: it was checked, and the stage has the faults.
 type row struct {
 	name  string
 	check func(s *stage) (notShown string)
+	// sums says that it starts nothing, and looks at what the rows before have shown.
+	sums bool
 }
 
 // Run checks all rows, one after another, and returns when nothing is left of them. The error is ctx's; rows that it kept from running
@@ -89,7 +117,7 @@ func (t *trial) all(ctx context.Context, rows []row) error {
 	for _, r := range rows {
 		result := Result{Row: r.name}
 		switch {
-		case t.unready:
+		case t.unready && !r.sums:
 			result.Verdict, result.Details = NotShown, []string{"the program was not ready"}
 		case time.Since(began) > allMost:
 			result.Verdict, result.Details = Fail, []string{fmt.Sprintf("the rows before took more than %s", allMost)}
@@ -111,8 +139,11 @@ type trial struct {
 	// took is how long the program needed to be ready; unready says that it never was, runsOn that a stop does not end it.
 	took            time.Duration
 	unready, runsOn bool
-	// secrets are the values of variables that the program got, unread its lines that are none of the protocol, leaked where it wrote a secret.
-	secrets, unread, leaked []string
+	// secrets are the values of variables that the program got.
+	secrets []string
+	// lines is how many lines of the program were read; unread has what is wrong with some, leaked where it wrote a secret.
+	lines          int
+	unread, leaked faults
 }
 
 // rows are those that need no peer, then the suite of all platforms, and then what all of these have shown.
@@ -127,17 +158,25 @@ func (t *trial) rows() []row {
 				return "no --peer plays the platform"
 			}
 			return r.Check(s, &world{stage: s})
-		}})
+		}, false})
 	}
-	return append(all,
-		row{"each of its lines is one of the protocol", func(s *stage) string { return s.found(t.unread) }},
-		row{"what it writes for people has no secret", func(s *stage) string {
-			if len(t.secrets) == 0 {
-				return "it gets no variable (--env NAME) that has one"
-			}
-			return s.found(t.leaked)
-		}},
-	)
+	return append(all, row{"each of its lines is one of the protocol", (*stage).wroteLines, true}, row{"what it writes for people has no secret", (*stage).keptSecrets, true})
+}
+
+func (s *stage) wroteLines() (notShown string) {
+	if s.lines == 0 {
+		return "it wrote none"
+	}
+	s.faults = s.unread
+	return ""
+}
+
+func (s *stage) keptSecrets() (notShown string) {
+	if len(s.secrets) == 0 {
+		return "it gets no variable (--env NAME) that has one"
+	}
+	s.faults = s.leaked
+	return ""
 }
 
 // run checks one row, and ends what it has started.
@@ -150,18 +189,20 @@ func (t *trial) run(ctx context.Context, r row) Result {
 	done := make(chan struct{})
 	go func() {
 		defer close(done) // also after a Fatal
-		s.open()
+		if !r.sums {
+			s.open()
+		}
 		if why := r.check(s); why != "" {
 			result.Verdict, result.Details = NotShown, []string{why}
 		}
 	}()
 	<-done // everything in a row ends with its context
 	if bounded.Err() != nil {
-		s.faults = append([]string{fmt.Sprintf("the row took more than %s", rowMost)}, s.faults...)
+		s.faults.some = slices.Insert(s.faults.some, 0, fmt.Sprintf("the row took more than %s", rowMost))
 	}
 	s.close()
-	if len(s.faults) > 0 {
-		result.Verdict, result.Details = Fail, s.faults
+	if faults := s.faults.all(); len(faults) > 0 {
+		result.Verdict, result.Details = Fail, faults
 	}
 	result.MS = time.Since(began).Milliseconds()
 	return result

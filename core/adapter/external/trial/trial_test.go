@@ -203,3 +203,27 @@ func TestPL4_AProgramWithOneFaultFailsTheRowOfThatFaultWithAPeer(t *testing.T) {
 		})
 	}
 }
+
+func TestPL4_APeerThatDoesNotWorkIsNamed(t *testing.T) {
+	for name, c := range map[string]struct{ script, row, says string }{
+		"no JSON":         {"echo hello", alone[0].name, "the peer: its first line: "},
+		"not ready":       {`echo '{"ready":false}'`, alone[0].name, "the peer: its first line does not say ready"},
+		"an end":          {"echo 'no port' >&2", alone[0].name, "the peer: its first line: it ended; its last line: no port"},
+		"no such program": {"", alone[0].name, "the peer: start process: "},
+		"an error": {
+			`echo '{"ready":true}'; read -r line; echo '{"id":1,"error":"no\u001b[2J people"}'; read -r line`,
+			"a message is received once, also by the next connection", `the peer, asked to do "say": no␛[2J people`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, "", false)
+			if o.Peer = []string{"sh", "-c", c.script}; c.script == "" {
+				o.Peer = []string{"no-such-peer"}
+			}
+			got := verdicts(t, o, "", patient, c.row)
+			if faults := strings.Join(got[Fail][c.row], "\n"); !strings.HasPrefix(faults, c.says) {
+				t.Errorf("the row has the faults %q, want %q", faults, c.says)
+			}
+		})
+	}
+}
