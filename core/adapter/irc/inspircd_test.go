@@ -8,6 +8,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/conformance"
+	"gatewaytui/fixtures/soak"
 )
 
 // faster is by what the flood limit of the test's server is above the usual one, and the pace of the bot as well. The server looks once in
@@ -65,6 +66,7 @@ saslserv { nick = "SaslServ"; user = "SaslServ"; host = "services.example"; real
 
 // PL3: InspIRCd with Atheme is a server of other authors that confirms accounts, gives messages back and cuts off who says too much.
 func TestPL3_AServerOfOthersWithAccountsIsUnderstood(t *testing.T) {
+	soak.Only(t, "the pace of InspIRCd takes 12 s")
 	t.Parallel()
 	address := inspircd(t)
 	register := func(nick string) (say func(string), hears <-chan string) {
