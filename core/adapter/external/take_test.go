@@ -226,7 +226,7 @@ func TestPL4_AMessageThatTheGatewayFailsOnIsGivenUpAfterThreeTimes(t *testing.T)
 			simulate(t, func(w *world) {
 				tries := 0
 				w.in.Decide(func(_ context.Context, m adapter.Inbound) error {
-					if m.Text != "bad" {
+					if m.Text != "spoilt words" {
 						return nil
 					}
 					tries++
@@ -234,7 +234,7 @@ func TestPL4_AMessageThatTheGatewayFailsOnIsGivenUpAfterThreeTimes(t *testing.T)
 					return errors.New("disk full")
 				})
 				w.up(func(*conn) {
-					w.there.hear(direct(owner, "bad"))
+					w.there.hear(direct(owner, "spoilt words"))
 					w.there.hear(direct(owner, "good"))
 					w.after(time.Minute)
 					w.in.WantTexts(w, "good")
@@ -242,7 +242,7 @@ func TestPL4_AMessageThatTheGatewayFailsOnIsGivenUpAfterThreeTimes(t *testing.T)
 					w.wantAnswers(typeTook, 2)
 					w.wantAnswers(typeRefused, 4)
 					w.wantSent("Your message could not be taken")
-					if tries != 3 || strings.Contains(w.log.String(), "bad") {
+					if tries != 3 || strings.Contains(w.log.String(), "spoilt") {
 						w.Errorf("it was tried %d times; the log:\n%s", tries, w.log)
 					}
 				})

@@ -45,8 +45,11 @@ func (c *conn) push(ctx context.Context, line command, hurry <-chan struct{}) (*
 	if err != nil {
 		return nil, unsent(err)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil, unsent(c.failed("wait for the program", ctx.Err()))
+	case c.Err() != nil:
+		return nil, unsent(c.Err())
 	}
 	o := &outgoing{data: data, gone: make(chan struct{})}
 	select {
