@@ -236,6 +236,12 @@ func (p *platform) answer(line doc) doc {
 	case p.fault == "refusal":
 		return wrong("refused")
 	}
+	return p.change(line)
+}
+
+// change works on a request that changes the chat of Ada.
+func (p *platform) change(line doc) doc {
+	kind := line["type"]
 	message, _ := line["message"].(string)
 	switch kind {
 	case "send", "file":
