@@ -10,7 +10,6 @@ import (
 
 	"gatewaytui/core/term"
 	"gatewaytui/core/text"
-	english "gatewaytui/core/text"
 )
 
 const (
@@ -32,7 +31,7 @@ var (
 
 // address is an address of a person as the gateway names that person; empty: one that is not served.
 func address(said string) string {
-	if said = strings.ToLower(strings.TrimSpace(said)); !english.IsMailAddress(said) {
+	if said = strings.ToLower(strings.TrimSpace(said)); !text.IsMailAddress(said) {
 		return ""
 	}
 	return said
