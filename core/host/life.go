@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -148,6 +149,7 @@ func (l *life) drive(ctx context.Context, manager service.Supervisor) (gateway.E
 		select {
 		case <-g.Ready():
 			l.log.Info("ready", "life", l.id, "pid", os.Getpid(), "control", l.home.Socket(), "api_listen", l.APIListen())
+			debug.FreeOSMemory() // what the start took is never needed again
 		case <-over:
 		}
 	})
