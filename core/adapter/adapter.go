@@ -191,6 +191,13 @@ type Historian interface {
 	Remembers(session string) bool
 }
 
+// Commander is a Receiver that knows the chat commands, for a platform whose people write them with a sign that begins other texts too.
+// Its method does not wait.
+type Commander interface {
+	// Commands reports whether text is a chat command: it begins with a slash and a name that the gateway knows.
+	Commands(text string) bool
+}
+
 // Archive keeps answers that programs refer to in later requests. Its methods wait for the disk, within ctx.
 type Archive interface {
 	// KeepAnswer returns when a is durable.

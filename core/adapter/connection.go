@@ -119,6 +119,7 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 var (
 	_ Forwarder = (*receiver)(nil)
 	_ Historian = (*receiver)(nil)
+	_ Commander = (*receiver)(nil)
 )
 
 // receiver passes messages from one connection to the gateway. After it is shut, a connection that was abandoned while it
@@ -159,6 +160,12 @@ func (g *receiver) Greets(u User) bool { return !g.shut.Load() && g.Receiver.Gre
 func (g *receiver) Remembers(session string) bool {
 	of, is := g.Receiver.(Historian)
 	return is && of.Remembers(session)
+}
+
+// Commands implements Commander, where the Receiver does.
+func (g *receiver) Commands(text string) bool {
+	of, is := g.Receiver.(Commander)
+	return is && of.Commands(text)
 }
 
 // Withdraw withdraws nothing of a connection that was taken down: its clients did not leave.

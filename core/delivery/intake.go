@@ -231,6 +231,12 @@ func (i *Intake) Remembers(key string) bool {
 	return known && s.Stored
 }
 
+// Commands implements adapter.Commander.
+func (i *Intake) Commands(text string) bool {
+	name, _, is := ParseCommand(text)
+	return is && i.o.Conversations.Knows(name)
+}
+
 // Submit gives a message to its session, or to the chat commands.
 func (i *Intake) Submit(ctx context.Context, key string, m session.Message) error {
 	return i.dispatch(ctx, key, readRequest(m.Text), m)

@@ -71,3 +71,12 @@ func TestARefusalNamesCommandsAsItsReaderWritesThem(t *testing.T) {
 		t.Errorf("no refusal is %v", err)
 	}
 }
+
+func TestATextIsAChatCommandWhereTheGatewayKnowsItsName(t *testing.T) {
+	i := NewIntake(IntakeOptions{Conversations: &house{}})
+	for text, want := range map[string]bool{"/stop": true, "/STOP now": true, "/new@bot": true, "/stopped": false, "/etc/hosts": false, "stop": false, "/": false, "": false} {
+		if got := i.Commands(text); got != want {
+			t.Errorf("%q is a command: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ var (
 	_ adapter.Receiver  = receiver{}
 	_ adapter.Forwarder = receiver{}
 	_ adapter.Historian = receiver{}
+	_ adapter.Commander = receiver{}
 )
 
 // ToolSocket implements adapter.Receiver: what the registry tracks is a tool, or was started by one.

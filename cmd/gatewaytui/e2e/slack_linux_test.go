@@ -123,6 +123,10 @@ groups = [%[4]q]
 		t.Errorf("status does not name the other program: %d\n%s", code, out)
 	}
 	eventually.True(t, "the answer is looked for", func() bool { return len(bot.Calls("conversations.replies")) > 0 })
+	more("!help")
+	eventually.True(t, "a command in the thread is answered there, as people write it", func() bool {
+		return last().Thread == root && strings.Contains(last().Text, "!approve") && !strings.Contains(last().Text, "/approve")
+	})
 	more("echo the last")
 	eventually.True(t, "the next life works", func() bool { return strings.Contains(last().Text, "the last") })
 	var texts []string

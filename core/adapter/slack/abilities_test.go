@@ -72,6 +72,7 @@ func TestCV12_ASlashCommandIsAMessage(t *testing.T) {
 		{"/queue", "one &amp; more", "/queue one & more"},
 		{"/gateway", "model gpt", "/model gpt"},
 		{"/gateway", "/model gpt", "/model gpt"},
+		{"/gateway", "!model gpt", "/model gpt"},
 		{"/gateway", "", "/help"},
 	} {
 		simulate(t, func(w *world) {

@@ -99,5 +99,5 @@ func (c command) said(own string) string {
 	case text == "":
 		return "/help"
 	}
-	return "/" + strings.TrimPrefix(text, "/")
+	return adapter.Slash + strings.TrimLeft(text, adapter.Slash+commandSign)
 }

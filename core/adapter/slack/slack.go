@@ -14,6 +14,7 @@
 //     send it again.
 //   - Liveness is a frame of the socket, and each ping of the gateway's own has to have its answer (E1). One connection is one
 //     socket: where Slack asks for another, the connection handles what it has and ends, and the Supervisor makes the next one.
+//   - A message that begins with ! and the name of a chat command is that command; any other text with ! stays as it is.
 //   - A thread is a session, and a message in a channel begins one. The answer goes where the message was.
 //   - What is sent is rich text and no markup: it notifies no user and no channel, and no link in it is fetched for a preview,
 //     which would send data out without a click.
@@ -40,6 +41,9 @@ const DefaultBaseURL = "https://slack.com/api"
 
 // DefaultCommand is the slash command behind which chat commands stand.
 const DefaultCommand = "/gateway"
+
+// commandSign begins a chat command that is a message: Slack's input keeps a line that begins with a slash for itself.
+const commandSign = "!"
 
 // Options is what New needs.
 type Options struct {
@@ -140,6 +144,9 @@ func (p *Platform) Abilities() []adapter.Ability {
 func (p *Platform) Bounds(string) adapter.Bounds {
 	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 30, Typing: 30 * time.Second, File: maxFile}
 }
+
+// CommandSign implements adapter.CommandSigner.
+func (p *Platform) CommandSign() string { return commandSign }
 
 // Lacks implements adapter.Partial: the messages that another program gets.
 func (p *Platform) Lacks() []string {

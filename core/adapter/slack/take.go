@@ -3,6 +3,7 @@ package slack
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
@@ -110,7 +111,7 @@ func (c *conn) offer(e event) error {
 	}
 	e.called(name)
 	if e.raw != "" {
-		e.message.Text = readable(e.raw, func(user string) string { name, _ := c.p.names.look(user); return name })
+		e.message.Text = c.commanded(readable(e.raw, func(user string) string { name, _ := c.p.names.look(user); return name }))
 	}
 	e.message.Quoted = readable(e.message.Quoted, nil)
 	err := c.notices.Hand(c.receiver, e.message)
@@ -122,6 +123,16 @@ func (c *conn) offer(e event) error {
 		return c.notices.Refuse(e.at, e.message.Session, refusal)
 	}
 	return fmt.Errorf("hand a message on: %w", err)
+}
+
+// commanded is a text with the slash of a chat command, if it is one behind commandSign.
+func (c *conn) commanded(text string) string {
+	rest, signed := strings.CutPrefix(strings.TrimSpace(text), commandSign)
+	commander, knows := c.receiver.(adapter.Commander)
+	if command := adapter.Slash + rest; signed && knows && commander.Commands(command) {
+		return command
+	}
+	return text
 }
 
 // reject refuses a user who may not speak. Channels get no answer.

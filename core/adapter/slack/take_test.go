@@ -128,6 +128,50 @@ func TestCV10_AThreadInWhichTheBotTakesPartNeedsNoMention(t *testing.T) {
 	})
 }
 
+// commanding is a Receiver that knows two chat commands.
+type commanding struct{ adapter.Receiver }
+
+func (commanding) Commands(text string) bool {
+	return slices.Contains([]string{"/stop", "/approve"}, strings.Fields(text)[0])
+}
+
+func TestCV12_AChatCommandBehindAnExclamationMarkIsOne(t *testing.T) {
+	const root = "1700000000.000001"
+	simulate(t, func(w *world) {
+		c, err := w.Connect(w.Context(), commanding{w.in})
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer w.down(c.(*conn))
+		for _, tc := range []struct {
+			says      slacktest.Says
+			text      string
+			mentioned bool
+		}{
+			{slacktest.Says{Text: "!stop"}, "/stop", true},
+			{slacktest.Says{Text: " !approve K7Q2MX a &amp; b"}, "/approve K7Q2MX a & b", true},
+			{slacktest.Says{Channel: channel, Text: "<@U900> !stop"}, "/stop", true},
+			{slacktest.Says{Channel: channel, Text: "!stop", Thread: root, Parent: "U900"}, "/stop", true},
+			{slacktest.Says{Channel: channel, Text: "!stop"}, "/stop", false}, // the gateway's rules say whose commands in a channel are for it
+			{slacktest.Says{Text: "/stop"}, "/stop", true},
+			{slacktest.Says{Text: "!stopped"}, "!stopped", true},
+			{slacktest.Says{Text: "! stop"}, "! stop", true},
+			{slacktest.Says{Text: "please !stop"}, "please !stop", true},
+			{slacktest.Says{Text: "!"}, "!", true},
+			{slacktest.Says{Text: "<!here>"}, "@here", true},
+			{slacktest.Says{Channel: channel, Text: "<@U901> !stop"}, "@U901 !stop", false},
+		} {
+			tc.says.User = owner
+			w.api.Say(tc.says)
+			w.after(time.Second)
+			all := w.in.Messages()
+			if m := all[len(all)-1]; m.Text != tc.text || m.Mentioned != tc.mentioned {
+				w.Errorf("%q reads %q, mentioned %t; want %q, %t", tc.says.Text, m.Text, m.Mentioned, tc.text, tc.mentioned)
+			}
+		}
+	})
+}
+
 func TestAMessageThatComesAsTwoEventsOrTwiceIsOne(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(*conn) {
