@@ -65,16 +65,17 @@ checked. "Test" in PROTOCOL.md says what such a program reads and writes.`,
 			}
 			return t.run(cmd.Context(), p)
 		},
+		// What is begun is a name, or a word of a command: the completion does not see whether -- stands before it.
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if cmd.ArgsLenAtDash() >= 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
 			path, _ := p.configPath(cmd.Context(), a.path)
 			loaded, err := config.Load(config.Options{Path: path})
 			if err != nil || len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
+				return nil, cobra.ShellCompDirectiveDefault
 			}
 			names := slices.DeleteFunc(config.Names(loaded.Config.Adapters.External), func(name string) bool { return !strings.HasPrefix(name, begun) })
+			if len(names) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	})
