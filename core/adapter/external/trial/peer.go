@@ -64,7 +64,7 @@ func (p *peer) open() {
 	}
 	p.in, p.out = p.p.Pipes()
 	p.lines = bufio.NewReaderSize(p.out, 64<<10)
-	if err := p.read(&p.hello); err != nil {
+	if err := p.within(func() error { return p.read(&p.hello) }); err != nil {
 		p.Fatalf("the peer: its first line: %v", err)
 	}
 	if !p.hello.Ready {
@@ -85,11 +85,33 @@ func (p *peer) close() {
 	_ = p.out.Close()
 }
 
+// within runs f, whose reads of the peer end with the row, and after peerMost.
+func (p *peer) within(f func() error) error {
+	ctx, cancel := context.WithTimeout(p.ctx, peerMost)
+	defer cancel()
+	_ = p.out.SetReadDeadline(time.Time{}) // of a pipe
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		_ = p.out.SetReadDeadline(time.Now())
+	})
+	err := f()
+	if !stop() {
+		<-ended // so that it does not end the next reads
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && p.ctx.Err() == nil {
+		return fmt.Errorf("no answer within %s", peerMost)
+	}
+	return err
+}
+
 // read reads one line into v.
 func (p *peer) read(v any) error {
-	_ = p.out.SetReadDeadline(time.Now().Add(peerMost)) // of a pipe
 	line, err := pipe.ReadLine(p.lines, lineMost)
 	if errors.Is(err, io.EOF) {
+		ctx, cancel := context.WithTimeout(p.ctx, endMost)
+		defer cancel()
+		_, _ = p.p.Wait(ctx) // its last line is known when it has ended
 		return fmt.Errorf("it ended; its last line: %s", term.Clean(p.p.LastLine(), 200))
 	}
 	if err != nil {
@@ -118,18 +140,20 @@ func (p *peer) ask(do string, f fields) (reply, error) {
 	if err := pipe.Write(p.ctx, p.in, append(text, '\n'), 0); err != nil {
 		return reply{}, err
 	}
-	for {
-		var r reply
-		switch err := p.read(&r); {
-		case err != nil:
-			return reply{}, err
-		case r.ID != p.lastID: // an answer that came late
-		case r.Error != "":
-			return reply{}, errors.New(strings.TrimSpace(term.Clean(r.Error, 200)))
-		default:
-			return r, nil
+	var r reply
+	err = p.within(func() error {
+		for r.ID != p.lastID { // others are answers that came late
+			r = reply{}
+			if err := p.read(&r); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err == nil && r.Error != "" {
+		err = errors.New(strings.TrimSpace(term.Clean(r.Error, 200)))
 	}
+	return r, err
 }
 
 // must is ask for what a peer does in any case.
