@@ -1,6 +1,7 @@
 package external
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,7 +40,7 @@ func (r *ready) check() error {
 	case r.Version != version:
 		return fmt.Errorf("version is %d, the gateway speaks %d", r.Version, version)
 	case b.Message < 0 || b.Messages < 0 || b.Edits < 0 || b.TypingMS < 0 || b.File < 0:
-		return fmt.Errorf("a bound is below 0")
+		return errors.New("a bound is below 0")
 	case b.Message > 0 && b.Message < minMessage:
 		return fmt.Errorf("the bound message is %d, it must be at least %d", b.Message, minMessage)
 	}
