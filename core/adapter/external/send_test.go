@@ -226,3 +226,14 @@ func TestPL4_ASendIntoAConnectionThatEndsSaysWhatIsKnown(t *testing.T) {
 		}
 	})
 }
+
+func TestPL4_ALineThatIsTakenBackHoldsNoData(t *testing.T) {
+	waits, goes := &outgoing{data: []byte("{}\n")}, &outgoing{data: []byte("{}\n")}
+	goes.state.Store(lineGoes)
+	if !waits.drop() || waits.data != nil {
+		t.Errorf("a line that waited still has %q", waits.data)
+	}
+	if goes.drop() || goes.data == nil {
+		t.Error("a line was taken back while it was being written")
+	}
+}

@@ -31,9 +31,14 @@ type outgoing struct {
 	gone  chan struct{} // closed when it was written
 }
 
-// drop takes the line back, and reports whether nothing of it was written.
+// drop takes the line back, and reports whether nothing of it was written. A line that was taken back keeps its place until the program has
+// read those before it, but not its data. It is called once.
 func (o *outgoing) drop() bool {
-	return o.state.CompareAndSwap(lineWaits, lineDropped) || o.state.Load() == lineDropped
+	if !o.state.CompareAndSwap(lineWaits, lineDropped) {
+		return false
+	}
+	o.data = nil // the writer does not look at it any more
+	return true
 }
 
 // errHeld means that nothing is read of the program while its messages have no answer.
