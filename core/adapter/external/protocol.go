@@ -94,10 +94,10 @@ func (c command) encode() ([]byte, error) {
 
 // ready says that the program is connected.
 type ready struct {
-	Type      string   `json:"type"`
-	Version   int      `json:"version"`
-	Abilities []string `json:"abilities,omitempty"`
-	Bounds    bounds   `json:"bounds,omitzero"`
+	Type      string       `json:"type"`
+	Version   int          `json:"version"`
+	Abilities list[string] `json:"abilities,omitempty"`
+	Bounds    bounds       `json:"bounds,omitzero"`
 }
 
 // bounds are those of all chats of the program; 0 is none.
@@ -132,7 +132,7 @@ type message struct {
 	Quoted    string           `json:"quoted,omitempty"`
 	Edited    bool             `json:"edited,omitempty"`
 	Forwarded bool             `json:"forwarded,omitempty"`
-	Files     []file           `json:"files,omitempty"`
+	Files     list[file]       `json:"files,omitempty"`
 }
 
 type user struct {
@@ -150,12 +150,12 @@ type file struct {
 
 // result answers a request.
 type result struct {
-	Type     string   `json:"type"`
-	ID       int64    `json:"id"`
-	Messages []string `json:"messages,omitempty"`
-	Content  []byte   `json:"content,omitempty"`
-	QuietMS  int64    `json:"quiet_ms,omitempty"`
-	Error    *failure `json:"error,omitempty"`
+	Type     string       `json:"type"`
+	ID       int64        `json:"id"`
+	Messages list[string] `json:"messages,omitempty"`
+	Content  []byte       `json:"content,omitempty"`
+	QuietMS  int64        `json:"quiet_ms,omitempty"`
+	Error    *failure     `json:"error,omitempty"`
 }
 
 // failure is why a request failed.
@@ -239,9 +239,8 @@ func empty(typ string) any {
 
 // Bounds of a message.
 const (
-	maxText  = 256 << 10
-	maxID    = 500
-	maxFiles = 100
+	maxText = 256 << 10
+	maxID   = 500
 )
 
 func (m *message) check() error {
@@ -254,8 +253,8 @@ func (m *message) check() error {
 		return errors.New("kind is not dm, group or thread")
 	case len(m.Text) > maxText || len(m.Quoted) > maxText:
 		return fmt.Errorf("a text is longer than %d bytes", maxText)
-	case len(m.Files) > maxFiles:
-		return fmt.Errorf("it has more than %d files", maxFiles)
+	case m.Kind == adapter.ChatGroup && m.Group == "":
+		return errors.New("its kind is group, and group is empty")
 	}
 	named := []string{m.ID, m.Chat, m.Group, m.User.ID, m.User.Name}
 	for _, f := range m.Files {

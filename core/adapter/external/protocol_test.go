@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -134,9 +135,12 @@ func TestPL4_ALineThatIsNotOfTheProtocolIsIgnoredOrAFault(t *testing.T) {
 		"a message without seq":             {`{"type":"message","id":"m","chat":"c","kind":"dm","user":{"id":"u"}}`, false, "seq"},
 		"a message without a user":          {`{"type":"message","seq":1,"id":"m","chat":"c","kind":"dm"}`, false, "user.id"},
 		"a message of no kind":              {`{"type":"message","seq":1,"id":"m","chat":"c","kind":"x","user":{"id":"u"}}`, false, "kind"},
+		"a message of a group without one":  {`{"type":"message","seq":1,"id":"m","chat":"c","kind":"group","user":{"id":"u"}}`, false, "group is empty"},
+		"a list that is an object":          {message(`,"files":{}`), false, "a list was expected"},
+		"a list that is null":               {message(`,"files":null`), true, ""},
 		"a message with a long text":        {message(`,"text":"` + strings.Repeat("x", maxText+1) + `"`), false, "text is longer"},
 		"a message with a long name":        {message(`,"group":"` + long + `"`), false, "name is longer"},
-		"a message with many files":         {message(`,"files":[` + strings.Repeat(`{"ref":"f"},`, maxFiles) + `{"ref":"f"}]`), false, "files"},
+		"a message with many files":         {message(`,"files":[` + strings.Repeat(`{"ref":"f"},`, maxList) + `{"ref":"f"}]`), false, "more than 100 elements"},
 		"a file without a ref":              {message(`,"files":[{}]`), false, "ref"},
 		"a ready of another version":        {`{"type":"ready","version":2}`, false, "version"},
 		"a bound below 0":                   {`{"type":"ready","version":1,"bounds":{"file":-1}}`, false, "below 0"},
@@ -152,6 +156,29 @@ func TestPL4_ALineThatIsNotOfTheProtocolIsIgnoredOrAFault(t *testing.T) {
 				t.Errorf("it is read as %+v", read)
 			case (err != nil) != (tc.problem != ""), err != nil && !strings.Contains(err.Error(), tc.problem):
 				t.Errorf("the error is %v, want one about %q", err, tc.problem)
+			}
+		})
+	}
+}
+
+// A line may have millions of elements: the gateway makes none that it does not take.
+func TestPL4_ALongListOfAProgramCostsLittleMoreThanItsLine(t *testing.T) {
+	const elements = 1 << 18
+	for name, line := range map[string]string{
+		"files":     `{"type":"message","seq":1,"id":"m","chat":"c","kind":"dm","user":{"id":"u"},"files":[` + strings.Repeat("{},", elements) + "{}]}",
+		"abilities": `{"type":"ready","version":1,"abilities":[` + strings.Repeat(`"",`, elements) + `""]}`,
+		"messages":  `{"type":"result","id":1,"messages":[` + strings.Repeat(`"",`, elements) + `""]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := decode([]byte(line))
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), "more than 100 elements") {
+				t.Errorf("the error is %v", err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 4*uint64(len(line)) {
+				t.Errorf("a line of %d bytes took %d bytes", len(line), took)
 			}
 		})
 	}
