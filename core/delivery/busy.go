@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -76,8 +75,8 @@ func (i *Intake) press(key string, m session.Message) {
 }
 
 // receipt shows a chat that its message waits behind the running turn: with a sign on the message where the platform has those,
-// else with a notice for the first one.
-func (i *Intake) receipt(key string, m session.Message, position int, notice bool) {
+// else with a notice for the first one of a queue.
+func (i *Intake) receipt(key string, m session.Message, notice bool) {
 	if v, running := i.o.Table.Running(key); m.Instant || !running || v.Interrupt != nil {
 		return
 	}
@@ -86,11 +85,8 @@ func (i *Intake) receipt(key string, m session.Message, position int, notice boo
 			return
 		}
 		place := "this one is next"
-		switch {
-		case m.Busy == session.BusySteer:
+		if m.Busy == session.BusySteer {
 			place = "I read this one after the running step"
-		case position > 1:
-			place = fmt.Sprintf("this one is number %d in the queue", position)
 		}
 		i.o.Outbox.Notice(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
 	}

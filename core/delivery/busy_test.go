@@ -61,7 +61,7 @@ func written(id, text string) adapter.Inbound {
 }
 
 // CV11: a message that waits has a sign, which leaves when a turn takes it, also if the platform is slow or fails. Without a sign there is the
-// notice, once for each turn. Nothing of this delays a message.
+// notice, for the first one that waits. Nothing of this delays a message.
 func TestCV11_AMessageThatWaitsHasASign(t *testing.T) {
 	gone := &adapter.RefusedError{Why: "REACTION_INVALID"}
 	take := func(i *Intake) {

@@ -352,7 +352,7 @@ func (i *Intake) waits(key string, m session.Message, position int, notice bool)
 	if row.WaitingFor == limit.Turns && position == 1 && !m.Instant {
 		i.o.Outbox.Notice(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
 	}
-	i.receipt(key, m, position, notice)
+	i.receipt(key, m, notice)
 }
 
 // Withdraw implements adapter.Receiver, on a tracked task: an interrupt may take a moment. A command and what it started

@@ -15,7 +15,8 @@ import (
 
 // Enqueue puts m into the mailbox of key, and makes the session if it is new. If the session and a slot are free, a turn
 // begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position is how many wait, m
-// included; a message with a Join waits until Gathered, unless one without it follows. notice is whether this is the running turn's first waiting message, so that its sender gets one notice.
+// included; a message with a Join waits until Gathered, unless one without it follows. notice is whether this is the running turn's first
+// message to wait, and none waits before it: while messages wait from turn to turn, their senders get no further notice.
 //
 // ctx is the parent of the turn's context. The error is an *ops.Error with CodeQueueFull or CodeLimit.
 func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
@@ -45,8 +46,8 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 		return tb.nextOf(ctx, e), 0, false, nil
 	}
 	if running != nil {
-		notice = running.busyNotice.IsZero()
-		running.busyNotice = m.At
+		notice = !running.waitedFor && e.queued() == 1
+		running.waitedFor = true
 	}
 	if e.mail.inLine {
 		tb.o.Reached(limit.Turns)

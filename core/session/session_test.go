@@ -117,7 +117,7 @@ func TestMessagesWaitInOrderForTheRunningTurn(t *testing.T) {
 			t.Fatalf("%s: turn %v, position %d, %v; want it to wait as number %d", text, next, pos, err, i+1)
 		}
 		if notice != (i == 0) {
-			t.Fatalf("%s: got the notice %v; the sender gets one a turn", text, notice)
+			t.Fatalf("%s: got the notice %v; the sender gets one for the first message that waits", text, notice)
 		}
 	}
 	if _, _, _, err := tb.Enqueue(context.Background(), "cli:a", message("fourth")); !ops.HasCode(err, ops.CodeQueueFull) {

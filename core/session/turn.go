@@ -42,8 +42,8 @@ type Turn struct {
 	now        Activity
 	calls      Calls
 	show       Shown
-	waitingFor string // the bound that it waits for
-	busyNotice time.Time
+	waitingFor string    // the bound that it waits for
+	waitedFor  bool      // a message waited, or waits, behind it
 	taken      []Message // see Steer
 	wait       wait
 	repeated   repeated

@@ -50,8 +50,8 @@ type NoticeOptions struct {
 // goroutine that takes the messages.
 type Notices[K Chat] struct {
 	o NoticeOptions
-	// refusing is the last notice to a chat, if it covers the next messages as well.
-	refusing map[K]string
+	// refusing is the last notice to a chat, while it covers the next messages as well.
+	refusing map[K]refused
 	// quietUntil is when the merely polite notices begin again.
 	quietUntil time.Time
 	// unknown are the users who wait for an answer; ushered is closed when Usher, which sends it, has returned.
@@ -61,6 +61,20 @@ type Notices[K Chat] struct {
 	waits sync.Map
 }
 
+// refused is a notice of a refusal that lasts. open means that no message was accepted since; it covers the refusals of its code until
+// the time until in any case.
+type refused struct {
+	text  string
+	code  ops.Code
+	until time.Time
+	open  bool
+}
+
+// covers reports whether the notice stands for a refusal that is said as text.
+func (r refused) covers(code ops.Code, text string) bool {
+	return r.open && r.text == text || r.code == code && time.Now().Before(r.until)
+}
+
 type unknown[K Chat] struct {
 	chat K
 	user adapter.User
@@ -68,7 +82,7 @@ type unknown[K Chat] struct {
 
 // NewNotices returns the notices of a connection. It does no I/O.
 func NewNotices[K Chat](o NoticeOptions) *Notices[K] {
-	return &Notices[K]{o: o, refusing: map[K]string{}, unknown: make(chan unknown[K], maxUnknown), ushered: make(chan struct{})}
+	return &Notices[K]{o: o, refusing: map[K]refused{}, unknown: make(chan unknown[K], maxUnknown), ushered: make(chan struct{})}
 }
 
 // Hand gives a message to the Receiver. A panic there is that message's failure and not the end of the process (E7).
@@ -83,15 +97,25 @@ func (n *Notices[K]) Hand(r adapter.Receiver, m adapter.Inbound) (err error) {
 	return err
 }
 
-// Accepted notes that a message of the chat was accepted: the next refusal is said again.
-func (n *Notices[K]) Accepted(chat K) { delete(n.refusing, chat) }
+// Accepted notes that a message of the chat was accepted: the next refusal is said again, where the last one has a pace after that.
+func (n *Notices[K]) Accepted(chat K) {
+	last, is := n.refusing[chat]
+	switch {
+	case !is:
+	case time.Now().Before(last.until):
+		last.open = false
+		n.refusing[chat] = last
+	default:
+		delete(n.refusing, chat)
+	}
+}
 
 // Refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the message is
 // not handled.
 func (n *Notices[K]) Refuse(chat K, session string, why *ops.Error) error {
 	n.o.Log.Info(n.o.Refused, "session", session, "code", string(why.Code))
-	text, lasts := adapter.Refusal(why)
-	if lasts && n.refusing[chat] == text {
+	text, lasts, pace := adapter.Refusal(why)
+	if lasts && n.refusing[chat].covers(why.Code, text) {
 		return nil
 	}
 	if err := n.Tell(chat, text); err != nil {
@@ -101,7 +125,7 @@ func (n *Notices[K]) Refuse(chat K, session string, why *ops.Error) error {
 		if len(n.refusing) >= maxRefusing {
 			clear(n.refusing)
 		}
-		n.refusing[chat] = text
+		n.refusing[chat] = refused{text, why.Code, time.Now().Add(pace), true}
 	}
 	return nil
 }

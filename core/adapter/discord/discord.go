@@ -9,7 +9,7 @@
 //   - Messages reach the Receiver in the order in which Discord has them. The next connection of the same life resumes after
 //     the last one that was handled: accepted, not meant for the gateway, or refused with a notice to its sender. Discord
 //     keeps no messages for a bot that is away for minutes. Inbound.Dedupe tells whether one had been accepted (E12, E15).
-//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again (E13). A
+//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again, of a full queue at most one in adapter.RefusalPace (E13). A
 //     message on which the Receiver fails without a reason for the user is tried three times; then its sender is asked to
 //     send it again.
 //   - Liveness is a frame of the gateway (E1). One connection is one socket: where Discord ends it, or asks for another, the

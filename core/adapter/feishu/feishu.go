@@ -9,7 +9,7 @@
 //   - Messages reach the Receiver in the order in which Feishu hands them out. An event is acknowledged once it is handled: accepted,
 //     not meant for the gateway, or refused with a notice to its sender. Feishu sends one that was not acknowledged again, and one
 //     that this life has handled is not read twice. Inbound.Dedupe tells what an earlier life accepted (E12, E15).
-//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again (E13). A message on
+//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again, of a full queue at most one in adapter.RefusalPace (E13). A message on
 //     which the Receiver fails without a reason for the user is tried three times; then its sender is asked to send it again.
 //   - Liveness is a frame: Feishu answers each ping (E1). A connection on which nothing came for two pings ends. One connection is
 //     one socket, and the Supervisor makes the next one.

@@ -10,7 +10,7 @@
 //   - Messages reach the Receiver in the order in which the homeserver has them. The place after the last batch that was handled is
 //     kept in the account data of the bot, so that the next life goes on there. A message that came again has the same
 //     Inbound.Dedupe (E12, E15). Without such a place the bot begins with what is said from now on.
-//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again (E13). A
+//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again, of a full queue at most one in adapter.RefusalPace (E13). A
 //     message on which the Receiver fails without a reason for the user is tried three times; then its sender is asked to
 //     send it again.
 //   - Liveness is a completed /sync (E1). Two failed ones are tried again in place; then the connection ends, and the

@@ -9,7 +9,7 @@
 //   - A message is acknowledged once it was handled: accepted, not meant for the gateway, or refused with a notice to its sender.
 //     Slack delivers one again that was not, also over the next connection. A message that comes twice, as an event of two kinds
 //     or as a repeat, is handled once in the life of the Platform; Inbound.Dedupe tells an earlier life's (E12, E15).
-//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again (E13). A
+//   - A refusal gives a notice to the chat; one that lasts gives one for all messages until one is accepted again, of a full queue at most one in adapter.RefusalPace (E13). A
 //     message on which the Receiver fails without a reason for the user is tried three times; then its sender is asked to
 //     send it again.
 //   - Liveness is a frame of the socket, and each ping of the gateway's own has to have its answer (E1). One connection is one

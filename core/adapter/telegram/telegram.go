@@ -12,7 +12,7 @@
 //     meant for the gateway, or refused with a notice to its sender. An update that was not handled comes again to the
 //     next connection or life, and Inbound.Dedupe tells whether it had been accepted (E12, E15).
 //   - A refusal gives a notice to the chat, which handles the message: it would otherwise block the messages of all other
-//     chats. If the refusal will last, one notice covers all messages until one is accepted again (E13). If the notice
+//     chats. If the refusal will last, one notice covers all messages until one is accepted again, of a full queue at most one in adapter.RefusalPace (E13). If the notice
 //     does not get through, the connection ends and the update comes again. An update on which the Receiver fails
 //     without a reason for the user is tried three times. Then its sender is asked to send it again, so that a loop ends
 //     and no message is lost in silence.
