@@ -18,7 +18,7 @@ import (
 
 // Bounds of the protocol.
 const (
-	readyMost  = 30 * time.Second // until a program is ready
+	readyMost  = 25 * time.Second // until a program is ready
 	answerMost = 15 * time.Second // until it answers a ping
 	lineMost   = 32 << 20         // of a line, in bytes
 	junkMost   = 64 << 10         // of what is not a line of the protocol, one after the other
