@@ -237,9 +237,15 @@ func (p *program) exit(d time.Duration) (process.Exit, bool) {
 	return exit, err == nil
 }
 
-// hello begins the conversation.
+// hello begins the conversation. As the gateway does, it leaves out what is empty.
 func (p *program) hello(f fields) {
-	line := fields{"version": 1, "adapter": p.s.o.Name, "settings": p.s.settings(), "groups": append([]string{}, p.s.o.Groups...)}
+	line := fields{"version": 1, "adapter": p.s.o.Name}
+	if settings := p.s.settings(); len(settings) > 0 {
+		line["settings"] = settings
+	}
+	if len(p.s.o.Groups) > 0 {
+		line["groups"] = p.s.o.Groups
+	}
 	for k, v := range f {
 		line[k] = v
 	}

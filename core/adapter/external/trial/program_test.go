@@ -118,6 +118,8 @@ func (b *bot) hello(line doc) {
 		b.fail("credentials", "no token")
 	}
 	switch {
+	case b.is("in need of each field") && line["groups"] == nil:
+		b.fail("error", "no groups")
 	case b.is("never ready"):
 		b.fail("error", "the platform is closed")
 	case b.is("of another version"):

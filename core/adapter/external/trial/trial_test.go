@@ -123,6 +123,7 @@ func TestPL4_AProgramWithOneFaultFailsTheRowOfThatFault(t *testing.T) {
 	}{
 		{"of another version", alone[0].name, patient},
 		{"never ready", alone[0].name, patient},
+		{"in need of each field", alone[0].name, patient},
 		{"breaks at an unknown type", "it ignores types and fields that it does not know", patient},
 		{"breaks at an empty line", "it ignores an empty line", patient},
 		{"takes every chat", "it refuses requests for a chat that there is not", patient},
