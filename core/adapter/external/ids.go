@@ -64,6 +64,8 @@ func (m *message) served() error {
 		return fmt.Errorf("the id of its user is longer than %d bytes", maxUser)
 	case strings.ContainsFunc(m.User.ID, func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' }):
 		return errors.New("the id of its user has white space or a parenthesis")
+	case ambiguous(m.User.ID): // its hash would do for a key, but not for a deletion of what is kept of a person, which goes by the id
+		return errors.New("the id of its user has user, thread, topic or bg as a part between colons")
 	}
 	return nil
 }
@@ -76,30 +78,22 @@ func (m *message) private() bool {
 // session is the key of the session (CONTRACT.md, 4): one for each person who speaks to the bot alone, one for each thread, and one
 // for each member of a group (CV10).
 func (m *message) session(name string) string {
-	make := func(chat, user string) string {
-		if ambiguous(chat) {
-			chat = short(chat)
-		}
-		if ambiguous(user) {
-			user = short(user)
-		}
-		switch {
+	make := func(chat string) string {
+		switch user := m.User.ID; {
 		case m.Kind == adapter.ChatDM:
 			return name + ":dm:" + user
 		case m.Kind == adapter.ChatThread && m.private():
 			return name + ":dm:" + user + ":thread:" + chat
 		case m.Kind == adapter.ChatThread:
 			return name + ":thread:" + chat
+		default:
+			return name + ":group:" + chat + ":user:" + user
 		}
-		return name + ":group:" + chat + ":user:" + user
 	}
-	if key := make(m.Chat, m.User.ID); len(key) <= maxKey {
+	if key := make(m.Chat); len(key) <= maxKey && !ambiguous(m.Chat) {
 		return key
 	}
-	if key := make(short(m.Chat), m.User.ID); len(key) <= maxKey {
-		return key
-	}
-	return make(short(m.Chat), short(m.User.ID))
+	return make(short(m.Chat)) // with maxUser not longer than maxKey
 }
 
 // short takes the place of an id that cannot stand in a key.

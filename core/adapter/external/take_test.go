@@ -146,7 +146,7 @@ func TestPL4_AMessageWithIDsThatCouldDeceiveIsRefused(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.in.Only(nil)
 		w.up(func(*conn) {
-			for _, user := range []string{"x (" + owner + ")", "x(" + owner + ")", "two words", strings.Repeat("u", maxUser+1), "u\x1b[2J", "u\u202e"} {
+			for _, user := range []string{"x (" + owner + ")", "x(" + owner + ")", "two words", strings.Repeat("u", maxUser+1), "u\x1b[2J", "u\u202e", "user:" + owner, "x:bg:1", "u1:thread"} {
 				w.there.hear(direct(user, "I am the owner"))
 			}
 			for _, chat := range []string{"c\n", "c\x00"} {
@@ -158,9 +158,9 @@ func TestPL4_AMessageWithIDsThatCouldDeceiveIsRefused(t *testing.T) {
 			if got := w.in.Messages(); len(got) != 0 {
 				w.Errorf("received %+v", got)
 			}
-			w.wantAnswers(typeRefused, 1, 2, 3, 4, 5, 6, 7, 8)
+			w.wantAnswers(typeRefused, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 			w.wantSent()
-			if n := strings.Count(w.log.String(), "external.unserved"); n != 3 {
+			if n := strings.Count(w.log.String(), "external.unserved"); n != 4 {
 				w.Errorf("%d lines in the log:\n%s", n, w.log)
 			}
 		})
