@@ -79,7 +79,7 @@ allow = [7]
 
 	bot.Inject(botapitest.Update{User: 7, Text: "clean"})
 	s.keys("1")
-	s.await("telegram:dm:7", "rm -r build")
+	s.await("> ▲ asks", "telegram:dm:7", "rm -r build") // the turn alone is shown before its request
 	keys = 0
 	press("i")
 	keys++
