@@ -16,6 +16,9 @@ const (
 	ListBound = time.Second
 	// saveWait is how long a phase waits at its end, within its budget, until the report of its begin is on disk (A9).
 	saveWait = 20 * time.Millisecond
+	// reportMost is how long the end of a stop waits, within the plan, until the whole report is on disk, unless its disk hangs: on a busy
+	// machine a write takes longer than an eighth of the slack.
+	reportMost = time.Second
 	// ForceGrace is how long a forced item has to end, within its budget.
 	ForceGrace = time.Second
 	// MaxExtension is the limit on the sum of extensions where the service manager's limit is unknown.

@@ -39,8 +39,9 @@ type saver struct {
 	r     *Run
 	later chan struct{} // holds one token
 
-	mu   sync.Mutex    // guards next; may be taken while Run.mu is held, never the other way round
-	next chan struct{} // closed by the next write, when it is done
+	mu      sync.Mutex    // guards what follows; may be taken while Run.mu is held, never the other way round
+	next    chan struct{} // closed by the next write, when it is done
+	writing time.Time     // when the write under way began; zero: there is none
 }
 
 func newSaver(r *Run) *saver {
@@ -77,9 +78,14 @@ func (s *saver) run() {
 	write := func() {
 		s.mu.Lock()
 		saved := s.next
-		s.next = make(chan struct{})
+		s.next, s.writing = make(chan struct{}), time.Now()
 		s.mu.Unlock()
-		defer close(saved)
+		defer func() {
+			s.mu.Lock()
+			s.writing = time.Time{}
+			s.mu.Unlock()
+			close(saved)
+		}()
 		guard(func() error { return s.r.o.Save(s.r.report()) }, func(f failure) {
 			if f.bad && !faulty {
 				faulty = true
@@ -116,6 +122,13 @@ func (s *saver) run() {
 			return
 		}
 	}
+}
+
+// hangs reports whether a write has been under way for d.
+func (s *saver) hangs(d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.writing.IsZero() && time.Since(s.writing) >= d
 }
 
 // wait returns when the report is on disk, or after d.

@@ -148,6 +148,21 @@ func TestASlowFileSkipsToTheLatest(t *testing.T) {
 	})
 }
 
+// A9: who waits for the stop reads how it ended, where a write takes longer than an eighth of the slack, too.
+func TestTheLastReportIsWholeWhereWritesTakeTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		r := Start(Plan{[]Phase{{Name: "first", Budget: 2 * time.Second, List: items(takes("x", time.Millisecond))}}}, Options{
+			Exit: noExit(t), Save: func(s ops.Shutdown) error { time.Sleep(100 * time.Millisecond); return d.save(s) },
+		})
+		<-r.Done()
+		saves := d.saved()
+		if last := saves[len(saves)-1]; last.Outcome != ops.ShutdownClean || last.EndedAt.IsZero() {
+			t.Errorf("the last report is not the end: %+v", last)
+		}
+	})
+}
+
 // An item that cannot be asked how it gets on neither delays a report nor the file.
 func TestProgressIsAskedForAndNeverWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,8 @@ func Start(plan Plan, o Options) *Run {
 }
 
 // Done is closed when the plan has run, the report is saved and the log is written, and every goroutine of the run has
-// ended. It waits for report and log at most an eighth of the slack, and not for goroutines in foreign code.
+// ended. It waits for report and log at most an eighth of the slack, for a report that is written also for reportMost where the plan has
+// that left, and not for goroutines in foreign code.
 // The watchdog is off then: the caller must bound what follows.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
@@ -247,15 +248,27 @@ func (r *Run) close(p *phase, state ops.StepState) {
 	r.saves.ask()
 }
 
+// earlier is the earlier one of two times.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // finish writes the outcome and ends the helpers of the run.
 func (r *Run) finish() {
 	r.mu.Lock()
 	r.ended = time.Now()
 	r.news.add(Event{Type: ops.EventShutdownEnded})
 	r.saves.ask()
+	until := r.ended.Add(r.slack / 8)
+	if later := earlier(r.ended.Add(reportMost), r.end); later.After(until) && !r.saves.hangs(r.slack/8) {
+		until = later
+	}
 	r.mu.Unlock()
-	until := time.Now().Add(r.slack / 8)
 	r.saves.close(until)
+	until = earlier(time.Now().Add(r.slack/8), until)
 	r.news.close(until)
 	looked := make(chan struct{})
 	go func() { // ends with the read of the stacks under way
