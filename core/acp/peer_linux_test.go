@@ -19,12 +19,16 @@ import (
 
 // The peers are agents by other authors, which ask a model by other authors. They are too large for make test.
 const (
-	codex         = "@zed-industries/codex-acp"
-	codexVersion  = "0.16.0"
-	claude        = "@zed-industries/claude-code-acp"
-	claudeVersion = "0.16.2"
-	aimock        = "@copilotkit/aimock"
-	aimockVersion = "1.43.0"
+	codex           = "@zed-industries/codex-acp"
+	codexVersion    = "0.16.0"
+	claude          = "@zed-industries/claude-code-acp"
+	claudeVersion   = "0.16.2"
+	opencode        = "opencode-ai"
+	opencodeVersion = "1.18.33"
+	gemini          = "@google/gemini-cli"
+	geminiVersion   = "0.61.0"
+	aimock          = "@copilotkit/aimock"
+	aimockVersion   = "1.43.0"
 )
 
 // serveAimock is the model of the peers: it answers, and has commands run with the tool that is named.
@@ -72,6 +76,33 @@ env_key = "PEER_KEY"
 		r.def.Command = []string{"node", filepath.Join(dir, "node_modules", claude, "dist", "index.js")}
 		r.env["HOME"], r.env["ANTHROPIC_BASE_URL"], r.env["ANTHROPIC_API_KEY"], r.env["DISABLE_AUTOUPDATER"] = home, url, "k", "1"
 		r.env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+	}},
+	{"opencode", "bash", func(r *room, _, url string) {
+		r.def.Command = []string{filepath.Join(npmtest.Install(r, opencode, opencodeVersion), "node_modules", "opencode-linux-x64", "bin", "opencode"), "acp"}
+		r.env["OPENCODE_DISABLE_AUTOUPDATE"], r.env["OPENCODE_DISABLE_MODELS_FETCH"], r.env["OPENCODE_DISABLE_LSP_DOWNLOAD"] = "1", "1", "1"
+		r.env["OPENCODE_CONFIG_CONTENT"] = fmt.Sprintf(`{
+			"model": "peer/some-model", "small_model": "peer/some-model", "autoupdate": false, "share": "disabled",
+			"permission": {"bash": "ask", "edit": "ask"},
+			"provider": {"peer": {
+				"npm": "@ai-sdk/openai-compatible", "name": "peer", "options": {"baseURL": "%s/v1", "apiKey": "k"},
+				"models": {"some-model": {"name": "some", "tool_call": true, "limit": {"context": 100000, "output": 4000}}}
+			}}
+		}`, url)
+	}},
+	{"gemini", "run_shell_command", func(r *room, home, url string) {
+		dir := npmtest.Install(r, gemini, geminiVersion)
+		r.def.Command = []string{"node", filepath.Join(dir, "node_modules", gemini, "bundle", "gemini.js"), "--experimental-acp", "--model", "gemini-2.5-flash"}
+		r.env["GEMINI_API_KEY"], r.env["GOOGLE_GEMINI_BASE_URL"], r.env["GEMINI_CLI_TRUST_WORKSPACE"] = "k", url, "true"
+		settings := `{
+			"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+			"general": {"disableAutoUpdate": true, "enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}
+		}`
+		if err := os.MkdirAll(filepath.Join(home, ".gemini"), 0o700); err != nil {
+			r.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, ".gemini", "settings.json"), []byte(settings), 0o600); err != nil {
+			r.Fatal(err)
+		}
 	}},
 }
 
