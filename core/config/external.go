@@ -21,7 +21,7 @@ type External struct {
 	Command []string `toml:"command" default:"" doc:"the program and its arguments, such as [\"gatewaytui-mattermost\"]: an absolute path, or a name in PATH. It runs in adapters/NAME of the home"`
 	EnvPass []string `toml:"env_pass" default:"" doc:"variables of the gateway's environment that it sees in addition to those of tools.env_pass, each by its whole name: its credentials"`
 	ChatKeys
-	Settings Settings `toml:"settings" default:"" doc:"what the program gets as it stands here, best as the table [adapters.NAME.settings]: at most 64 KiB of texts, numbers, switches, lists and tables. It is no place for secrets"`
+	Settings Settings `toml:"settings" default:"" doc:"what the program gets as it stands here, best as the table [adapters.NAME.settings]: at most 64 KiB of texts, numbers, switches, lists and tables. Secrets do not belong here"`
 }
 
 // maxSettings bounds the settings of an external adapter as JSON, in bytes.

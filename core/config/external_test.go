@@ -97,7 +97,7 @@ func TestPL4_SecretsOfAnExternalAdapterAreMaskedAndNotShown(t *testing.T) {
 		}
 	}
 	if slices.Contains(masked, "/etc/ca.pem") {
-		t.Error("a variable that is no secret is masked")
+		t.Error("a variable that is not a secret is masked")
 	}
 	var shown string
 	for _, v := range l.Values() {

@@ -18,7 +18,7 @@ type Settings map[string]any
 // maxNested bounds lists and tables within each other.
 const maxNested = 16
 
-// set takes over a decoded TOML value; ok is false for one that is no table. It leaves out what wrongSetting refuses.
+// set takes over a decoded TOML value; ok is false for one that is not a table. It leaves out what wrongSetting refuses.
 func (s *Settings) set(value any) (ok bool) {
 	*s = Settings{}
 	if value == "" { // the default, as its tag has it

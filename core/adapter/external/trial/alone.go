@@ -88,7 +88,7 @@ func (s *stage) answersPings() (notShown string) {
 	return ""
 }
 
-// noSuchChat is no address of any platform.
+// noSuchChat is not an address of any platform.
 const noSuchChat = "no such chat"
 
 func (s *stage) refusesUnknownChats() (notShown string) {

@@ -43,7 +43,7 @@ func (s *stage) Context() context.Context { return s.ctx }
 // Helper implements conformance.Test.
 func (s *stage) Helper() {}
 
-// Log implements conformance.Test: what is no fault is of no interest.
+// Log implements conformance.Test: only faults are of interest.
 func (s *stage) Log(...any) {}
 
 // Error implements conformance.Test.
