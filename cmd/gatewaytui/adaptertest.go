@@ -29,6 +29,9 @@ func init() {
 	adapterVerbs = append(adapterVerbs, adapterTestVerb)
 }
 
+// guardMost is how long the guardian of a test may take to start, on a busy machine.
+const guardMost = 10 * time.Second
+
 // adapterTest is one call of `adapter test`.
 type adapterTest struct {
 	path          string // --config
@@ -208,6 +211,12 @@ func (t testRun) run(ctx context.Context, p *program) (err error) {
 			err = fmt.Errorf("end what the test has started: %w", left)
 		}
 	}()
+	guarded, cancel := context.WithTimeout(ctx, guardMost)
+	err = procs.AwaitGuardian(guarded) // no later run would end what a SIGKILL of this one leaves
+	cancel()
+	if err != nil {
+		return err
+	}
 	if t.Workdir, err = os.Getwd(); err != nil {
 		return err
 	}

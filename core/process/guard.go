@@ -55,6 +55,30 @@ func (r *Registry) setGuardian(pid int, why error) {
 	defer r.mu.Unlock()
 	r.guardian = pid
 	r.unguarded.set(why)
+	if pid == 0 {
+		return
+	}
+	select {
+	case <-r.watched:
+	default:
+		close(r.watched)
+	}
+}
+
+// AwaitGuardian waits until the first guardian watches: what was started before that outlives a SIGKILL of the program until the next life
+// ends it. The error is that of ctx, or ErrClosing. Without Options.Guardian it waits for nothing.
+func (r *Registry) AwaitGuardian(ctx context.Context) error {
+	if !r.opts.Guardian {
+		return nil
+	}
+	select {
+	case <-r.watched:
+		return nil
+	case <-r.ctx.Done():
+		return ErrClosing
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the guardian: %w", ctx.Err())
+	}
 }
 
 // guardLoop keeps a guardian running until the registry closes.

@@ -46,7 +46,7 @@ func New(o Options) *Registry {
 		ctx: ctx, stop: stop, opts: o, log: o.Log, peeker: &peeker{read: peekAt}, journal: newRecorder(o.Journal, o.Log),
 		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
-		divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
+		divided: make(chan struct{}), watched: make(chan struct{}), scanTurn: make(chan struct{}, 1),
 		searches: make(chan struct{}, searchesMost), pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),

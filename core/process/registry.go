@@ -132,7 +132,9 @@ type Registry struct {
 	// divided is closed when division is set.
 	divided  chan struct{}
 	division division
-	reaped   atomic.Uint64 // adopted children that were waited for
+	// watched is closed when the first guardian watches.
+	watched chan struct{}
+	reaped  atomic.Uint64 // adopted children that were waited for
 
 	mu        sync.Mutex // guards what follows; never held over I/O
 	open      bool
